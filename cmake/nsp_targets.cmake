@@ -1,0 +1,83 @@
+# The kinds of target that nsp is made of. Everything outside kernels/ is built for the portable baseline.
+
+add_library(nsp_flags INTERFACE)
+target_compile_features(nsp_flags INTERFACE cxx_std_20)
+target_include_directories(nsp_flags INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/core/include>
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_options(nsp_flags INTERFACE $<BUILD_INTERFACE:-Wall;-Wextra;-Wno-missing-field-initializers>)
+if(NSP_SANITIZE)
+  target_compile_options(nsp_flags INTERFACE $<BUILD_INTERFACE:-fsanitize=${NSP_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=undefined>)
+  target_link_options(nsp_flags INTERFACE $<BUILD_INTERFACE:-fsanitize=${NSP_SANITIZE}>)
+endif()
+
+# nsp_part(NAME SOURCES ... [LIBS ...]): a part of libnsp.so as an object library nsp_NAME, which unit tests may link alone.
+function(nsp_part name)
+  cmake_parse_arguments(A "" "" "SOURCES;LIBS" ${ARGN})
+  add_library(nsp_${name} OBJECT ${A_SOURCES})
+  target_link_libraries(nsp_${name} PUBLIC nsp_flags ${A_LIBS})
+  set_property(GLOBAL APPEND PROPERTY NSP_PARTS nsp_${name})
+endfunction()
+
+# nsp_plugin(KIND NAME SOURCES ... [LIBS ...]): a module libnsp_KIND_NAME.so in the module folder, linked to libnsp.so.
+function(nsp_plugin kind name)
+  cmake_parse_arguments(A "" "" "SOURCES;LIBS" ${ARGN})
+  set(target nsp_${kind}_${name})
+  add_library(${target} MODULE ${A_SOURCES})
+  target_link_libraries(${target} PRIVATE nsp ${A_LIBS})
+  set_target_properties(${target} PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${NSP_MODULE_DIR}
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    INSTALL_RPATH "$ORIGIN/..")
+  install(TARGETS ${target} LIBRARY DESTINATION ${NSP_MODULE_DIR})
+endfunction()
+
+# nsp_test(NAME SOURCES ... [LIBS ...] [LABELS ...] [RANKS N] [TIMEOUT S] [ARGS ...])
+# One GoogleTest program. With RANKS it is started by mpirun with that many processes (an own main is expected in SOURCES).
+function(nsp_test name)
+  cmake_parse_arguments(A "" "RANKS;TIMEOUT" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})
+  add_executable(${name} ${A_SOURCES})
+  if(NOT A_LIBS)
+    set(A_LIBS nsp)
+  endif()
+  target_link_libraries(${name} PRIVATE nsp_flags ${A_LIBS} GTest::gtest)
+  if(NOT A_RANKS)
+    target_link_libraries(${name} PRIVATE GTest::gtest_main)
+  endif()
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests
+    BUILD_RPATH "${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR}")
+  if(NOT A_LABELS)
+    set(A_LABELS unit)
+  endif()
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 300)
+  endif()
+  if(A_RANKS)
+    add_test(NAME ${name} COMMAND mpirun -np ${A_RANKS} $<TARGET_FILE:${name}> ${A_ARGS})
+  else()
+    set(A_RANKS 1)
+    add_test(NAME ${name} COMMAND ${name} ${A_ARGS})
+  endif()
+  set(processors ${A_RANKS})
+  if(processors GREATER 2)
+    set(processors 2)
+  endif()
+  nsp_test_properties(${name} "${A_LABELS}" ${processors} ${A_TIMEOUT})
+endfunction()
+
+# What every test of nsp is run with: as root, oversubscribed, one compute thread a rank, modules from the build tree.
+function(nsp_test_properties name labels processors timeout)
+  set(env
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    NSP_PLUGIN_PATH=${CMAKE_BINARY_DIR}/${NSP_MODULE_DIR}
+    NSP_TEST_BIN_DIR=${CMAKE_BINARY_DIR}/bin
+    NSP_TEST_SOURCE_DIR=${PROJECT_SOURCE_DIR})
+  if(NSP_SANITIZE)
+    list(APPEND env
+      ASAN_OPTIONS=fast_unwind_on_malloc=0
+      LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0
+      UBSAN_OPTIONS=print_stacktrace=1)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" PROCESSORS ${processors} TIMEOUT ${timeout} ENVIRONMENT "${env}")
+endfunction()
