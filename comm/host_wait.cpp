@@ -1,0 +1,106 @@
+// The one host wait, and the small blocking helpers on top of it.
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "nsp/communicator.hpp"
+
+namespace nsp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kIdleInterval = std::chrono::milliseconds(100);
+// Fruitless rounds (about a microsecond each) before a wait starts to sleep between rounds. A core that more threads want
+// than there are is then left to the thread that computes, and an idle core still answers at once.
+constexpr int kSpinsForWork = 4000;
+// Less for an event: its sleep ends with the event itself, so it costs no latency, and somebody is surely computing.
+constexpr int kSpinsForEvent = 500;
+constexpr auto kNap = std::chrono::microseconds(50);
+
+}  // namespace
+
+void HostWait::add(Progressing* member) {
+  NSP_REQUIRE(member != nullptr, "a member is added to the host wait");
+  members_.push_back(member);
+}
+
+void HostWait::remove(Progressing* member) noexcept { std::erase(members_, member); }
+
+bool HostWait::progress() {
+  bool busy = false;
+  for (Progressing* member : members_) busy = member->progress() || busy;
+  return busy;
+}
+
+template <class Done>
+void HostWait::wait_until(Done done, const Event* event) {
+  const auto moves = [&] {
+    uint64_t sum = 0;
+    for (const Progressing* member : members_) sum += member->moves();
+    return sum;
+  };
+  const int most_spins = event != nullptr ? kSpinsForEvent : kSpinsForWork;
+  int spins = 0;
+  uint64_t moved = moves();
+  Clock::time_point idle_at = Clock::now() + kIdleInterval;
+  while (!done()) {
+    const bool busy = progress();
+    if (const uint64_t now = moves(); now != moved) {
+      moved = now;
+      spins = 0;
+      continue;
+    }
+    if (!busy && event != nullptr) {
+      event->wait_for(std::chrono::duration_cast<std::chrono::microseconds>(kIdleInterval).count());
+    } else if (!busy && !done()) {
+      throw Error(ErrorKind::internal, "a wait would never end. The work belongs to a communicator that was not added to the host wait, or was closed. "
+                                       "This is a bug in nsp or in a plug-in; please report it.");
+    } else if (++spins < most_spins) {
+      sched_yield();
+    } else if (event != nullptr) {
+      event->wait_for(kNap.count());
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
+    if (on_idle_ && Clock::now() >= idle_at) {
+      on_idle_();
+      idle_at = Clock::now() + kIdleInterval;
+    }
+  }
+}
+
+void HostWait::wait(Work& work) {
+  wait_until([&] { return work.done(); }, nullptr);
+}
+
+void HostWait::wait(const Event& event) {
+  wait_until([&] { return event.query(); }, &event);
+}
+
+void all_reduce_now(Communicator& comm, HostWait& wait, std::span<double> values) {
+  wait.wait(comm.all_reduce(TensorView(values.data(), DType::f64, {static_cast<int64_t>(values.size())}), {}));
+}
+
+void broadcast_now(Communicator& comm, HostWait& wait, void* data, int64_t bytes, int root) {
+  wait.wait(comm.broadcast(TensorView(data, DType::u8, {bytes}), root, {}));
+}
+
+std::vector<char> gather_now(Communicator& comm, HostWait& wait, const void* data, int64_t bytes) {
+  std::vector<char> all(static_cast<size_t>(bytes) * comm.size());
+  char* own = all.data() + comm.rank() * bytes;
+  if (bytes > 0) std::memcpy(own, data, static_cast<size_t>(bytes));
+  wait.wait(comm.all_gather(TensorView(own, DType::u8, {bytes}), std::vector<int64_t>(comm.size(), bytes),
+                            TensorView(all.data(), DType::u8, {bytes * comm.size()}), {}));
+  return all;
+}
+
+void barrier_now(Communicator& comm, HostWait& wait) {
+  double nothing = 0;
+  all_reduce_now(comm, wait, {&nothing, 1});
+}
+
+}  // namespace nsp

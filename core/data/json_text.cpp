@@ -1,0 +1,140 @@
+#include "core/data/json_text.hpp"
+
+#include <cctype>
+#include <cstdint>
+
+namespace nsp {
+namespace {
+
+class Reader {
+ public:
+  explicit Reader(std::string_view line) : line_(line) {}
+
+  std::string member(std::string_view key) {
+    bool found = false;
+    std::string value;
+    expect('{');
+    if (!accept('}')) {
+      do {
+        const std::string name = string();
+        expect(':');
+        if (name == key) {
+          if (peek() != '"') fail("'" + std::string(key) + "' is not a string");
+          value = string();
+          found = true;
+        } else {
+          skip_value();
+        }
+      } while (accept(','));
+      expect('}');
+    }
+    if (peek() != '\0' || at_ < line_.size()) fail("something follows the object");
+    if (!found) fail("no member '" + std::string(key) + "'");
+    return value;
+  }
+
+ private:
+  char peek() {
+    while (at_ < line_.size() && (line_[at_] == ' ' || line_[at_] == '\t' || line_[at_] == '\r' || line_[at_] == '\n')) ++at_;
+    return at_ < line_.size() ? line_[at_] : '\0';
+  }
+  bool accept(char c) {
+    if (peek() != c || at_ >= line_.size()) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) fail(std::string("'") + c + "' is missing");
+  }
+  [[noreturn]] void fail(const std::string& what) const { throw JsonTextError(what + " at column " + std::to_string(at_ + 1)); }
+
+  std::string string() {
+    expect('"');
+    std::string text;
+    for (;;) {
+      if (at_ >= line_.size()) fail("a string is cut off");
+      const char c = line_[at_++];
+      if (c == '"') return text;
+      if (static_cast<unsigned char>(c) < 0x20) fail("a control character in a string");
+      if (c == '\\')
+        escape(text);
+      else
+        text.push_back(c);
+    }
+  }
+
+  void escape(std::string& text) {
+    constexpr std::string_view names = "\"\\/bfnrt", values = "\"\\/\b\f\n\r\t";
+    if (at_ >= line_.size()) fail("a string is cut off");
+    const char c = line_[at_++];
+    if (const std::size_t i = names.find(c); i != names.npos) {
+      text.push_back(values[i]);
+    } else if (c == 'u') {
+      uint32_t code = hex4();
+      if (code >= 0xD800 && code < 0xDC00 && line_.substr(at_, 2) == "\\u") {
+        at_ += 2;
+        const uint32_t low = hex4();
+        if (low < 0xDC00 || low > 0xDFFF) fail("half of a surrogate pair");
+        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+      } else if (code >= 0xD800 && code < 0xE000) {
+        fail("half of a surrogate pair");
+      }
+      append_utf8(code, text);
+    } else {
+      fail("an unknown escape");
+    }
+  }
+
+  uint32_t hex4() {
+    uint32_t code = 0;
+    for (int i = 0; i < 4; ++i, ++at_) {
+      if (at_ >= line_.size() || !std::isxdigit(static_cast<unsigned char>(line_[at_]))) fail("a bad \\u escape");
+      const int c = std::tolower(static_cast<unsigned char>(line_[at_]));
+      code = code * 16 + static_cast<uint32_t>(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    return code;
+  }
+
+  static void append_utf8(uint32_t code, std::string& text) {
+    if (code < 0x80) return text.push_back(static_cast<char>(code));
+    const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    constexpr uint32_t lead[] = {0, 0xC0, 0xE0, 0xF0};
+    text.push_back(static_cast<char>(lead[more] | code >> 6 * more));
+    for (int i = more - 1; i >= 0; --i) text.push_back(static_cast<char>(0x80 | (code >> 6 * i & 0x3F)));
+  }
+
+  // Numbers and literals are passed over without a check of their spelling: they are not read. Not recursive, so that deep
+  // nesting cannot exhaust the stack.
+  void skip_value() {
+    int depth = 0;
+    do {
+      const char c = peek();
+      if (c == '"') {
+        string();
+      } else if (c == '{' || c == '[') {
+        ++depth, ++at_;
+      } else if (depth > 0 && (c == '}' || c == ']')) {
+        --depth, ++at_;
+      } else if (depth > 0 && (c == ',' || c == ':')) {
+        ++at_;
+      } else {
+        const std::size_t begin = at_;
+        while (at_ < line_.size() &&
+               (std::isalnum(static_cast<unsigned char>(line_[at_])) || line_[at_] == '-' || line_[at_] == '+' || line_[at_] == '.'))
+          ++at_;
+        if (at_ == begin) fail("a value is missing");
+      }
+    } while (depth > 0);
+  }
+
+  std::string_view line_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::string json_text(std::string_view line, std::string_view key) {
+  return Reader(line).member(key);
+}
+
+}  // namespace nsp

@@ -1,0 +1,57 @@
+// All ranks of the job and what they run on, as every rank knows it after start-up.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/discover/core_set.hpp"
+
+namespace nsp {
+
+struct RankInfo {
+  std::string host;
+  std::string backend;      // "cpu_native"
+  std::string device_name;  // "AMD EPYC (2 threads)"
+  std::string device_kind;  // "cpu", "cuda"
+  int local_rank = 0;
+  int threads = 0;           // compute threads; 0 where that means nothing
+  CoreSet cores;             // that the rank may use
+  int64_t memory_total = 0;  // bytes of device memory
+  int64_t memory_free = 0;
+  int64_t host_memory_total = 0;  // bytes of host memory, shared by the ranks of a host; control groups' limits included
+  int64_t host_memory_available = 0;
+  double peak_gflops = 0;  // measured; 0 = not measured
+
+  friend bool operator==(const RankInfo&, const RankInfo&) = default;
+};
+
+// A RankInfo as bytes of fixed number, to be gathered. Names that are too long are cut. All ranks run the same build, so the
+// bytes have no version.
+constexpr std::size_t kRankInfoBytes = 512;
+std::array<char, kRankInfoBytes> pack(const RankInfo& info);
+// REQUIRES kRankInfoBytes readable bytes that pack() made.
+RankInfo unpack(const char* bytes);
+
+struct HostRanks {
+  std::string name;
+  std::vector<int> ranks;  // ascending
+};
+
+struct Topology {
+  std::vector<RankInfo> ranks;  // by world rank
+
+  // Hosts in the order of their first rank.
+  std::vector<HostRanks> hosts() const;
+  // The allowed cores of all ranks on the host of this one, and its place among them: what threads_for_rank takes.
+  std::vector<CoreSet> masks_beside(int rank, int* place) const;
+  double peak_gflops() const;  // of all ranks together
+  // To print: one line for the job, then one per host and kind of device, with its ranks.
+  std::string text() const;
+};
+
+// gathered: the blocks of all ranks one after the other, as gather_now() returns them. REQUIRES a whole number of blocks.
+Topology unpack_topology(const std::vector<char>& gathered);
+
+}  // namespace nsp

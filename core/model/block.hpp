@@ -1,0 +1,43 @@
+// One transformer block with the norms before its parts: y = x + attention(norm(x)), out = y + mlp(norm(y)).
+#pragma once
+
+#include <string>
+
+#include "core/model/attention.hpp"
+#include "core/model/layernorm.hpp"
+#include "core/model/mlp.hpp"
+#include "core/model/module.hpp"
+#include "core/model/spec.hpp"
+
+namespace nsp {
+
+class Block {
+ public:
+  // Opens the segment NAME and declares its tensors.
+  Block(ParamTable& table, const std::string& name, const ModelSpec& spec);
+  int segment() const noexcept { return segment_; }
+  void plan(ActivationPlanner& planner, const BatchShape& largest);
+  // out, x [N,C]; both stay with the caller until backward.
+  void forward(const ModelContext& context, const SegmentViews& segment, TensorView out, TensorView x) const;
+  // gradient [N,C] of the residual stream: of out before, of x after. Both residual branches pass it on unchanged, so it is
+  // changed in place.
+  void backward(const ModelContext& context, const SegmentViews& segment, TensorView gradient, TensorView x) const;
+
+ private:
+  struct Statistics {
+    Slot mean, rstd;  // [N]
+  };
+  static Statistics keep_statistics(ActivationPlanner& planner, const std::string& name, int64_t rows);
+
+  std::string name_;
+  int segment_;
+  int64_t hidden_;
+  LayerNorm ln1_;
+  Attention attention_;
+  LayerNorm ln2_;
+  Mlp mlp_;
+  Statistics statistics1_, statistics2_;
+  Slot middle_;  // the residual stream after attention, [N,C]
+};
+
+}  // namespace nsp

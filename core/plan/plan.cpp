@@ -1,0 +1,74 @@
+#include "core/plan/plan.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+namespace nsp {
+
+std::vector<double> JobPlan::weights() const {
+  std::vector<double> w;
+  for (int64_t share : shares) w.push_back(static_cast<double>(share) / static_cast<double>(global_batch));
+  return w;
+}
+
+int64_t JobPlan::first_sequence(int replica) const {
+  int64_t first = 0;
+  for (int m = 0; m < replica; ++m) first += shares[static_cast<std::size_t>(m)];
+  return first;
+}
+
+int64_t JobPlan::micro_steps(int replica) const {
+  return (shares[static_cast<std::size_t>(replica)] + micro_batch - 1) / micro_batch;
+}
+
+BatchShape JobPlan::shape(int position, std::pair<int64_t, int64_t> heads, bool splits_heads) const {
+  BatchShape s;
+  s.micro_batch = micro_batch;
+  s.first_token = parallel.token_cuts[static_cast<std::size_t>(position)];
+  s.local_tokens = parallel.token_cuts[static_cast<std::size_t>(position) + 1] - s.first_token;
+  s.tokens = context;
+  s.local_heads = heads.second - heads.first;
+  s.splits_heads = splits_heads;
+  return s;
+}
+
+std::vector<Range> JobPlan::owned(const ParamTable& table, int position) const {
+  std::vector<Range> out;
+  for (std::size_t s = 0; s < table.segments().size(); ++s) {
+    const std::vector<int64_t> cuts = owner_cuts(table.segments()[s].size, replica_size);
+    out.push_back({static_cast<int>(s), cuts[static_cast<std::size_t>(position)], cuts[static_cast<std::size_t>(position) + 1]});
+  }
+  return out;
+}
+
+std::string JobPlan::text() const {
+  std::ostringstream out;
+  out << "ranks = " << ranks << "\nreplicas = " << replicas << "\nreplica_size = " << replica_size << "\naxes =";
+  for (const Axis& axis : parallel.axes) out << ' ' << axis.name << ':' << axis.degree;
+  out << "\ntoken_cuts =";
+  for (int64_t cut : parallel.token_cuts) out << ' ' << cut;
+  out << "\nglobal_batch = " << global_batch << "\ncontext = " << context << "\nmicro_batch = " << micro_batch << "\nshares =";
+  for (int64_t share : shares) out << ' ' << share;
+  out << "\nthreads = " << threads << "\nbackend = " << backend << "\n";
+  return out.str();
+}
+
+std::vector<int64_t> equal_shares(int64_t global_batch, int replicas) {
+  if (global_batch < replicas)
+    throw Error(ErrorKind::usage, "train.global_batch = " + std::to_string(global_batch) + " is fewer sequences than there are replicas (" +
+                                      std::to_string(replicas) + "). Every replica needs at least one sequence a step. Raise train.global_batch to " +
+                                      std::to_string(replicas) + " or more, start fewer ranks, or put more ranks into a replica (--autosp.degree).");
+  std::vector<int64_t> shares(static_cast<std::size_t>(replicas), global_batch / replicas);
+  for (int64_t m = 0; m < global_batch % replicas; ++m) ++shares[static_cast<std::size_t>(m)];
+  return shares;
+}
+
+int64_t auto_micro_batch(int64_t share, int64_t local_tokens) {
+  // Matrix products reach their full speed at a few thousand rows; more rows only cost memory.
+  constexpr int64_t target_tokens = 2048;
+  const int64_t most = std::clamp<int64_t>(target_tokens / std::max<int64_t>(local_tokens, 1), 1, share);
+  const int64_t steps = (share + most - 1) / most;
+  return (share + steps - 1) / steps;
+}
+
+}  // namespace nsp

@@ -1,0 +1,47 @@
+// Who does what, decided before the first allocation.
+//
+// Ranks form replicas of equal size; inside a replica the strategy's axes. Rank r is position r mod S of replica r / S: the
+// replicate axis is outermost, the sequence axis innermost.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/model/module.hpp"
+#include "nsp/parallel_strategy.hpp"
+
+namespace nsp {
+
+struct JobPlan {
+  int ranks = 1;
+  int replicas = 1;
+  int replica_size = 1;
+  ParallelPlan parallel;
+  int64_t global_batch = 1;          // sequences a step over all replicas
+  int64_t context = 1;               // tokens of a sequence
+  int64_t micro_batch = 1;           // sequences of a micro-step, at most
+  std::vector<int64_t> shares;       // sequences a step of each replica; sum = global_batch
+  int threads = 1;                   // compute threads of a rank
+  std::string backend;               // of rank 0, for information
+
+  int replica_of(int rank) const { return rank / replica_size; }
+  int position_of(int rank) const { return rank % replica_size; }
+  std::vector<double> weights() const;                 // share / global_batch of each replica
+  int64_t first_sequence(int replica) const;           // of the step's block
+  int64_t micro_steps(int replica) const;
+  // Sizes of the largest micro-step at this position.
+  BatchShape shape(int position, std::pair<int64_t, int64_t> heads, bool splits_heads) const;
+  std::vector<Range> owned(const ParamTable& table, int position) const;
+
+  // What a resume compares and reuses; also plan.txt and the checkpoint. One "key = value" a line.
+  std::string text() const;
+};
+
+// Near-equal integer shares >= 1. Error(usage) if there are fewer sequences than replicas.
+std::vector<int64_t> equal_shares(int64_t global_batch, int replicas);
+
+// The largest micro-batch that is worth having: at most the share, about `target_tokens` tokens a micro-step, in near-equal pieces.
+int64_t auto_micro_batch(int64_t share, int64_t local_tokens);
+
+}  // namespace nsp

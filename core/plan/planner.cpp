@@ -1,0 +1,175 @@
+#include "core/plan/planner.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include "core/tensor/core_states.hpp"
+
+namespace nsp {
+namespace {
+
+JobPlan layout_at(const PlanQuestion& q, ParallelPlan parallel) {
+  JobPlan plan;
+  plan.ranks = q.ranks;
+  plan.replica_size = parallel.replica_size();
+  plan.replicas = q.ranks / plan.replica_size;
+  plan.parallel = std::move(parallel);
+  plan.global_batch = q.global_batch;
+  plan.context = q.context;
+  plan.threads = q.threads;
+  plan.backend = q.backend;
+  plan.shares = equal_shares(q.global_batch, plan.replicas);
+  const int64_t local = plan.parallel.token_cuts[1] - plan.parallel.token_cuts[0];
+  const int64_t largest = *std::max_element(plan.shares.begin(), plan.shares.end());
+  plan.micro_batch = q.micro_batch > 0 ? std::min(q.micro_batch, largest) : auto_micro_batch(largest, local);
+  return plan;
+}
+
+int widest_position(const JobPlan& plan) {
+  int widest = 0;
+  const std::vector<int64_t>& cuts = plan.parallel.token_cuts;
+  for (std::size_t i = 0; i + 1 < cuts.size(); ++i)
+    if (cuts[i + 1] - cuts[i] > cuts[static_cast<std::size_t>(widest) + 1] - cuts[static_cast<std::size_t>(widest)]) widest = static_cast<int>(i);
+  return widest;
+}
+
+// Declares all states in the order of their ids.
+void declare_states(Planned& out, const Policies& p) {
+  out.states = {weights_decl(), gradients_decl()};
+  const bool differ = p.sync.replicas_differ(out.plan.replicas);
+  const std::vector<StateDecl> optimizer = p.optimizer.declare();
+  for (StateDecl decl : optimizer) {
+    out.optimizer_states.push_back(static_cast<StateId>(out.states.size()));
+    out.states.push_back(std::move(decl));
+  }
+  for (StateDecl decl : p.sync.declare(optimizer, out.plan.replicas)) {
+    // A state that lives only within a step may serve evaluation and checkpoints between steps.
+    if (out.spare < 0 && decl.extent == Extent::owned && decl.dtype == DType::f32 && !decl.checkpointed) out.spare = static_cast<StateId>(out.states.size());
+    out.sync_states.push_back(static_cast<StateId>(out.states.size()));
+    out.states.push_back(std::move(decl));
+  }
+  if (differ && out.spare < 0) {
+    StateDecl spare;
+    spare.kind = "core.spare";
+    spare.merge = Merge::reset;
+    spare.checkpointed = false;
+    out.spare = static_cast<StateId>(out.states.size());
+    out.states.push_back(spare);
+  }
+  if (!differ) out.spare = -1;
+  for (StateDecl& decl : out.states)
+    if (differ) decl.scope = Scope::per_replica;
+}
+
+MemoryTable count_memory(const PlanQuestion& q, const Planned& planned, Transformer& model, const Policies& p, const ParallelQuestion& parallel) {
+  const JobPlan& plan = planned.plan;
+  const int position = widest_position(plan);
+  const bool splits = plan.replica_size > 1;
+  const BatchShape shape = plan.shape(position, p.strategy.head_range(plan.parallel, position, parallel.heads), splits);
+  ActivationPlanner activations;
+  model.plan(activations, shape);
+  MemoryTable table;
+  add_states(table, model.table(), planned.states, plan.owned(model.table(), 0), p.cache);
+  add_activations(table, activations);
+  const auto add = [&](const char* what, const char* tier, int64_t bytes) {
+    if (bytes > 0) table.lines.push_back({what, "", tier, bytes});
+  };
+  add("staging: sync policy", "device", p.sync.staging_bytes(plan.replicas, q.bucket_elements));
+  add("staging: parallel", "device", p.strategy.staging_bytes(plan.parallel, parallel, plan.micro_batch));
+  if (p.sync.replicas_differ(plan.replicas)) add("staging: mean of replicas", "device", 4 * q.bucket_elements);
+  if (q.loop_memory) q.loop_memory(table, shape);
+  return table;
+}
+
+// Sent inside all replicas together in a step: gradients to owners, weights back, and what the strategy exchanges around attention.
+double replica_traffic(const JobPlan& plan, const ModelSpec& spec, int64_t parameters) {
+  const double s = plan.replica_size;
+  if (s <= 1) return 0;
+  const double owners = 2.0 * (s - 1) * 4.0 * static_cast<double>(parameters) * plan.replicas;
+  const double tokens = static_cast<double>(plan.global_batch) * static_cast<double>(plan.context);
+  const double width = static_cast<double>(spec.heads * spec.head_dim);
+  return owners + tokens * static_cast<double>(spec.layers) * 8.0 * width * 4.0 * (s - 1) / s;  // q k v and out, forward and backward
+}
+
+}  // namespace
+
+std::vector<int64_t> equal_cuts(int64_t total, int parts) {
+  std::vector<int64_t> cuts;
+  for (int i = 0; i <= parts; ++i) cuts.push_back(total * i / parts);
+  return cuts;
+}
+
+Planned plan_job(const PlanQuestion& q, Transformer& model, const Policies& p) {
+  const ModelSpec& spec = model.spec();
+  if (q.context > spec.context)
+    throw Error(ErrorKind::usage, "train.context = " + std::to_string(q.context) + " is longer than model.context = " + std::to_string(spec.context) +
+                                      ". The model has no position embedding beyond it. Lower train.context or raise model.context.");
+  ParallelQuestion parallel;
+  parallel.ranks = q.ranks;
+  parallel.heads = parallel.kv_heads = spec.heads;
+  parallel.head_dim = spec.head_dim;
+  parallel.context = q.context;
+  parallel.global_batch = q.global_batch;
+  parallel.memory_budget = q.memory_budget;
+  const auto planned_at = [&](ParallelPlan plan) {
+    Planned out;
+    out.plan = layout_at(q, std::move(plan));
+    declare_states(out, p);
+    out.memory = count_memory(q, out, model, p, parallel);
+    return out;
+  };
+  parallel.bytes_at_degree = [&](int degree) {
+    ParallelPlan plan;
+    plan.axes = {{"sequence", degree}};
+    plan.token_cuts = equal_cuts(q.context, degree);
+    const MemoryTable table = planned_at(std::move(plan)).memory;
+    return table.device_bytes() + table.host_bytes();
+  };
+  Planned out = planned_at(p.strategy.propose(parallel));
+  out.traffic = p.sync.traffic(model.table().total(), out.plan.replicas);
+  out.replica_bytes_per_step = replica_traffic(out.plan, spec, model.table().total());
+  return out;
+}
+
+std::string plan_report(const Planned& planned, const Transformer& model) {
+  const JobPlan& plan = planned.plan;
+  const ModelSpec& spec = model.spec();
+  std::ostringstream out;
+  out << "model: " << spec.family << ", " << spec.layers << " layers, hidden " << spec.hidden << ", " << spec.heads << " heads, ffn " << spec.ffn << ", vocabulary " << spec.vocab << ", "
+      << model.table().total() << " parameters\n";
+  out << "ranks: " << plan.ranks << " = " << plan.replicas << " replicas x " << plan.replica_size << " ranks; " << plan.threads << " threads a rank; backend " << plan.backend << "\n";
+  out << "parallel: " << plan.parallel.reason << "\n";
+  if (plan.replica_size > 1) {
+    out << "tokens of a sequence by position:";
+    for (std::size_t i = 0; i + 1 < plan.parallel.token_cuts.size(); ++i) out << " [" << plan.parallel.token_cuts[i] << ", " << plan.parallel.token_cuts[i + 1] << ")";
+    out << "\nowned parameters by position:";
+    for (int i = 0; i < plan.replica_size; ++i) {
+      int64_t n = 0;
+      for (const Range& r : plan.owned(model.table(), i)) n += r.size();
+      out << ' ' << n;
+    }
+    out << "\n";
+  }
+  out << "batch: " << plan.global_batch << " sequences of " << plan.context << " tokens a step; share of each replica:";
+  for (int64_t share : plan.shares) out << ' ' << share;
+  out << "; at most " << plan.micro_batch << " at once\n";
+  out << "\n" << planned.memory.text();
+  out << "\nbytes sent by all ranks together\n";
+  for (const TrafficLine& line : planned.traffic) {
+    char row[200];
+    std::snprintf(row, sizeof row, "  %-60s %14.0f a step, %14.0f at once\n", line.what.c_str(), line.bytes_per_step, line.bytes_at_once);
+    out << row;
+  }
+  char row[200];
+  std::snprintf(row, sizeof row, "  %-60s %14.0f a step\n", "inside replicas", planned.replica_bytes_per_step);
+  out << row;
+  int64_t checkpoint = 0;
+  for (const StateDecl& decl : planned.states)
+    if (decl.checkpointed) checkpoint += model.table().total() * static_cast<int64_t>(size_of(decl.dtype));
+  if (planned.spare >= 0) checkpoint = checkpoint * plan.replicas + 4 * model.table().total();
+  out << "checkpoint: " << human_bytes(static_cast<double>(checkpoint)) << "\n\n[plan]\n" << plan.text();
+  return out.str();
+}
+
+}  // namespace nsp

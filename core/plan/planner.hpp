@@ -1,0 +1,59 @@
+// From the wishes of the configuration to the plan: who does what, which states exist, what memory that takes, what it sends.
+// Needs no devices and no communication, so `nsp_app plan` and every rank of a run get the same answer from the same question.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/model/transformer.hpp"
+#include "core/plan/budget.hpp"
+#include "core/plan/plan.hpp"
+#include "nsp/memory.hpp"
+#include "nsp/optimizer.hpp"
+#include "nsp/parallel_strategy.hpp"
+#include "nsp/sync_policy.hpp"
+
+namespace nsp {
+
+struct PlanQuestion {
+  int ranks = 1;
+  int64_t global_batch = 1;
+  int64_t micro_batch = 0;       // 0 = auto
+  int64_t context = 1;
+  int threads = 1;
+  std::string backend;
+  int64_t bucket_elements = 1;   // of traffic, fp32
+  int64_t memory_budget = 0;     // bytes a rank may use; 0 = not known
+  // Adds what the training loop itself will allocate for micro-steps of this shape; the loop lies above the plan.
+  std::function<void(MemoryTable& table, const BatchShape& shape)> loop_memory;
+};
+
+// The plug-ins that decide; owned by the caller.
+struct Policies {
+  SyncPolicy& sync;
+  ParallelStrategy& strategy;
+  LocCache& cache;
+  Optimizer& optimizer;
+};
+
+struct Planned {
+  JobPlan plan;
+  std::vector<StateDecl> states;        // index = StateId; weights and gradients first
+  std::vector<StateId> optimizer_states;
+  std::vector<StateId> sync_states;
+  StateId spare = -1;                   // owned fp32 state for evaluation on the mean; -1 where replicas never differ
+  MemoryTable memory;                   // of the rank that needs most
+  std::vector<TrafficLine> traffic;     // between replicas
+  double replica_bytes_per_step = 0;    // inside all replicas together, a step
+};
+
+Planned plan_job(const PlanQuestion& question, Transformer& model, const Policies& policies);
+
+// Near-equal cuts of `total` over `parts`.
+std::vector<int64_t> equal_cuts(int64_t total, int parts);
+
+// The plan for people: plan.txt and the plan verb.
+std::string plan_report(const Planned& planned, const Transformer& model);
+
+}  // namespace nsp

@@ -1,0 +1,44 @@
+#include "core/train/parts.hpp"
+
+#include "core/tensor/core_states.hpp"
+
+namespace nsp {
+
+EventPtr record_event(Device& device, Stream& stream, const char* name) {
+  auto event = std::make_shared<Event>(device, name);
+  event->record(stream);
+  return event;
+}
+
+namespace {
+std::vector<int64_t> owner_counts(const TrainParts& parts, int segment) {
+  const std::vector<int64_t> cuts = owner_cuts(parts.model.table().segment(segment).size, parts.plan.replica_size);
+  std::vector<int64_t> counts;
+  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) counts.push_back(cuts[i + 1] - cuts[i]);
+  return counts;
+}
+}  // namespace
+
+After sum_to_owners(TrainParts& parts, int segment, EventPtr gradients_written) {
+  if (parts.plan.replica_size == 1) return {std::move(gradients_written), nullptr};
+  const Range whole = parts.model.table().whole(segment), own = parts.owned()[static_cast<std::size_t>(segment)];
+  const TensorView all = parts.arena.view(gradients_state, whole);
+  WorkPtr work = parts.groups.replica().reduce_scatter(all, owner_counts(parts, segment), all.slice(own.lo, own.hi), {std::move(gradients_written), nullptr});
+  return {nullptr, std::move(work)};
+}
+
+void gather_weights(TrainParts& parts) {
+  if (parts.plan.replica_size == 1) return;
+  const EventPtr updated = record_event(parts.device, parts.stream, "weights updated");
+  std::vector<WorkPtr> works;
+  for (std::size_t s = 0; s < parts.owned().size(); ++s) {
+    const int segment = static_cast<int>(s);
+    const TensorView all = parts.arena.view(weights_state, parts.model.table().whole(segment));
+    const Range own = parts.owned()[s];
+    works.push_back(parts.groups.replica().all_gather(all.slice(own.lo, own.hi), owner_counts(parts, segment), all, {updated, nullptr}));
+    parts.cache.invalidate(segment);
+  }
+  for (const WorkPtr& work : works) parts.wait.wait(work);
+}
+
+}  // namespace nsp

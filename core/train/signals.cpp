@@ -1,0 +1,77 @@
+#include "core/train/signals.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <ctime>
+#include <filesystem>
+
+namespace nsp {
+namespace {
+
+// A signal handler can reach nothing but objects of static storage.
+std::atomic<int> received{0};
+std::atomic<int64_t> received_at{0};
+
+int64_t now_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);  // async-signal-safe
+  return t.tv_sec;
+}
+
+extern "C" void on_signal(int signal) {
+  if (received.load() == 0) {
+    received_at = now_seconds();
+    received = signal;
+    return;
+  }
+  // Launchers often deliver one request several times, so a further signal counts only after a while: then at once.
+  if (now_seconds() - received_at.load() >= 5) _exit(128 + signal);
+}
+
+const int handled[] = {SIGTERM, SIGINT, SIGUSR1};
+
+}  // namespace
+
+StopRequests::StopRequests(std::string run_dir, double max_seconds, bool watch_files)
+    : run_dir_(std::move(run_dir)), max_seconds_(max_seconds), watch_files_(watch_files), begin_(std::chrono::steady_clock::now()) {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  for (int signal : handled) sigaction(signal, &action, nullptr);
+  if (watch_files_) {
+    std::error_code ignored;  // a request of an earlier run must not stop this one
+    std::filesystem::remove(run_dir_ + "/STOP", ignored);
+    std::filesystem::remove(run_dir_ + "/CHECKPOINT", ignored);
+  }
+}
+
+StopRequests::~StopRequests() {
+  for (int signal : handled) std::signal(signal, SIG_DFL);
+  received = 0;
+}
+
+bool StopRequests::stop() const { return !reason().empty(); }
+
+std::string StopRequests::reason() const {
+  switch (received.load()) {
+    case SIGTERM: return "signal TERM";
+    case SIGINT: return "signal INT";
+    case SIGUSR1: return "signal USR1";
+    default: break;
+  }
+  if (max_seconds_ > 0 && std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count() > max_seconds_)
+    return "the time limit train.max_hours";
+  std::error_code ignored;
+  if (watch_files_ && std::filesystem::exists(run_dir_ + "/STOP", ignored)) return "the file STOP";
+  return "";
+}
+
+bool StopRequests::checkpoint() {
+  std::error_code ignored;
+  return watch_files_ && std::filesystem::remove(run_dir_ + "/CHECKPOINT", ignored);
+}
+
+}  // namespace nsp

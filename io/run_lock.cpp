@@ -1,0 +1,158 @@
+#include "io/run_lock.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "io/durable.hpp"
+#include "io/lock_holder.hpp"
+#include "nsp/error.hpp"
+
+namespace nsp {
+namespace {
+
+constexpr int64_t stale_seconds = 60;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() noexcept {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+[[noreturn]] void fail(const std::string& path, int error) {
+  throw Error(ErrorKind::io, "cannot write the run lock " + path + ". " + errno_text(error) + ". Check that the run directory exists, its free space and your permissions.");
+}
+
+struct Found {
+  bool exists = false;
+  std::string text;
+  struct stat info {};
+};
+
+Found look(const std::string& path) {
+  Found found;
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0 || ::fstat(file.get(), &found.info) != 0) return found;
+  found.exists = true;
+  char buffer[4096];
+  const ssize_t n = ::read(file.get(), buffer, sizeof buffer);
+  if (n > 0) found.text.assign(buffer, static_cast<std::size_t>(n));
+  return found;
+}
+
+// A new file with this text; its modification time is "now" by the clock of the file system.
+void write_new(const std::string& path, const std::string& text, struct stat* info) {
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (file.get() < 0) fail(path, errno);
+  const bool written = ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(file.get()) == 0;
+  if (!written || ::fstat(file.get(), info) != 0) {
+    const int error = errno;
+    remove_quietly(path);
+    fail(path, error);
+  }
+}
+
+bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
+
+// Why the lock may be taken over, or the empty string.
+std::string reason_to_take(const LockHolder& holder, const LockHolder& self, int64_t age) {
+  if (is_gone(holder, self)) return "its process is gone";
+  if (!holder.job.empty() && holder.job == self.job) return "it is of this same Slurm job";
+  if (age > stale_seconds) return "its heartbeat is " + std::to_string(age) + " s old";
+  return {};
+}
+
+// Takes a stale lock out of the way. Two jobs may try at once: the file that was moved must be the one that was judged,
+// else it is a new lock of the other job and goes back.
+bool remove_stale(const std::string& path, const std::string& aside, const Found& judged) {
+  if (std::rename(path.c_str(), aside.c_str()) != 0) return errno == ENOENT;
+  const Found moved = look(aside);
+  const bool right = moved.exists && same_file(moved.info, judged.info) && moved.text == judged.text;
+  if (right || ::link(aside.c_str(), path.c_str()) == 0 || errno == EEXIST) remove_quietly(aside);
+  else std::rename(aside.c_str(), path.c_str());  // no hard links here
+  return right;
+}
+
+}  // namespace
+
+RunLock::RunLock(const std::string& run_dir) : path_(run_dir + "/lock"), pid_(::getpid()) {
+  const LockHolder self = this_process();
+  token_ = self.token;
+  text_ = lock_text(self);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    if (create()) return;
+    const std::string probe = path_ + "." + token_ + ".probe";
+    struct stat now {};
+    write_new(probe, text_, &now);
+    remove_quietly(probe);
+    const Found found = look(path_);
+    if (!found.exists) continue;  // given back meanwhile
+    const LockHolder holder = parse_lock(found.text);
+    const int64_t age = now.st_mtime - found.info.st_mtime;
+    const std::string reason = reason_to_take(holder, self, age);
+    if (reason.empty())
+      throw Error(ErrorKind::usage, "another job runs in " + run_dir + ". Its lock is held by " + describe(holder) + ", heartbeat " +
+                                        std::to_string(age < 0 ? 0 : age) + " s ago. Wait for it, stop it, or choose another run.dir; a job that died elsewhere frees the directory after " +
+                                        std::to_string(stale_seconds) + " s.");
+    if (remove_stale(path_, path_ + "." + token_ + ".stale", found)) taken_over_ = "the lock of " + describe(holder) + " was taken over: " + reason;
+  }
+  throw Error(ErrorKind::usage, "another job starts in " + run_dir + " at the same time. It took the lock first. Wait for it, or choose another run.dir.");
+}
+
+// True if path_ now is our file; false if there is a lock already.
+bool RunLock::create() {
+  const std::string mine = path_ + "." + token_ + ".new";
+  struct stat info {};
+  write_new(mine, text_, &info);
+  const int error = ::link(mine.c_str(), path_.c_str()) == 0 ? 0 : errno;
+  // Over NFS a link may be made and its answer lost: the number of links tells.
+  const bool linked = error == 0 || (::stat(mine.c_str(), &info) == 0 && info.st_nlink == 2);
+  remove_quietly(mine);
+  if (linked) return true;
+  if (error == EEXIST) return false;
+  // Some file systems have no hard links.
+  try {
+    write_new(path_, text_, &info);
+    return true;
+  } catch (const Error&) {
+    if (look(path_).exists) return false;
+    throw;
+  }
+}
+
+bool RunLock::heartbeat() noexcept {
+  try {
+    const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0) return errno != ENOENT || create();  // removed by hand: taken again, unless another job did so first
+    char buffer[4096];
+    const ssize_t n = ::read(file.get(), buffer, sizeof buffer);
+    if (n < 0) return true;
+    if (std::string(buffer, static_cast<std::size_t>(n)) != text_) return false;
+    ::futimens(file.get(), nullptr);
+    return true;
+  } catch (...) {
+    return true;  // the file system failed, nobody took the lock
+  }
+}
+
+RunLock::~RunLock() noexcept {
+  if (::getpid() != pid_) return;  // a forked child
+  try {
+    if (look(path_).text == text_) remove_quietly(path_);
+  } catch (...) {  // out of memory: the lock is stale in a minute
+  }
+}
+
+}  // namespace nsp

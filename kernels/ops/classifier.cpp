@@ -1,0 +1,78 @@
+// Softmax, cross-entropy and gradient in place, a row per work item: one sweep for the maximum, one for the exponentials
+// and their sum, one that scales them.
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "ops/kernels.hpp"
+#include "ops/kokkos_compat.hpp"
+#include "ops/vector_math.hpp"
+#include "ops/view.hpp"
+
+namespace nsp::cpu::kernels {
+
+namespace {
+
+float largest(const float* x, int64_t n) {
+  float result = x[0];
+#pragma omp simd reduction(max : result)
+  for (int64_t i = 0; i < n; ++i) result = x[i] > result ? x[i] : result;
+  return result;
+}
+
+// Sum of exp(x - shift); with Store, x becomes the exponentials. Blocks in fp32, their sum in double.
+template <bool Store>
+double sum_of_exponentials(float* x, int64_t n, float shift) {
+  constexpr int64_t kBlock = 1024;
+  double total = 0.0;
+  for (int64_t lo = 0; lo < n; lo += kBlock) {
+    const int64_t hi = std::min(n, lo + kBlock);
+    float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = lo; i < hi; ++i) {
+      const float e = fast_exp(x[i] - shift);
+      if constexpr (Store) x[i] = e;
+      sum += e;
+    }
+    total += static_cast<double>(sum);
+  }
+  return total;
+}
+
+}  // namespace
+
+void classifier(Context&, const nsp_classifier_args& a) {
+  const Matrix<float> logits(a.logits);
+  const Vector<const int32_t> targets(a.targets);
+  const Vector<float> losses(a.losses);
+  const int64_t vocabulary = a.vocabulary;
+  const bool write = a.write_gradient != 0;
+  const float gradient_scale = a.gradient_scale;
+  for (int64_t n = 0; n < targets.size; ++n) {  // they lie in device memory: the host cannot check them at the call
+    if (targets[n] >= vocabulary) {
+      throw std::out_of_range("classifier: targets[" + std::to_string(n) + "] is " + std::to_string(targets[n]) + ", outside 0 to " +
+                              std::to_string(vocabulary - 1));
+    }
+  }
+  parallel_items("nsp classifier", logits.rows, 12 * vocabulary, [=](int64_t n) {
+    float* row = logits.row(n);
+    const int32_t target = targets[n];
+    if (target < 0) {
+      losses[n] = 0.0f;
+      if (write) std::fill(row, row + logits.columns, 0.0f);
+      return;
+    }
+    const float shift = largest(row, vocabulary), wanted = row[target];
+    const double sum = write ? sum_of_exponentials<true>(row, vocabulary, shift) : sum_of_exponentials<false>(row, vocabulary, shift);
+    losses[n] = static_cast<float>(std::log(sum) + (static_cast<double>(shift) - static_cast<double>(wanted)));
+    if (!write) return;
+    const float factor = static_cast<float>(static_cast<double>(gradient_scale) / sum);
+#pragma omp simd
+    for (int64_t v = 0; v < vocabulary; ++v) row[v] *= factor;
+    row[target] -= gradient_scale;
+    std::fill(row + vocabulary, row + logits.columns, 0.0f);
+  });
+}
+
+}  // namespace nsp::cpu::kernels

@@ -1,0 +1,54 @@
+// The seam behind matmul. A matrix product is cut into tiles whose borders depend on its shape alone; a provider computes
+// one tile on one thread. So the bits do not depend on the number of threads, and no library's own pool competes with ours.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace nsp::cpu {
+
+// C[m,n] = op(A) op(B) + beta C, row-major; beta is 0 or 1. Row strides in elements.
+struct Gemm {
+  int64_t m, n, k;
+  bool transpose_a, transpose_b;
+  int64_t lda, ldb, ldc;
+  float beta;
+};
+
+enum class GemmLibrary { cblas, onednn };
+enum class InstructionSet { sse, avx2, avx512 };
+
+// Which library computes tiles of this shape on this processor (ops/matmul_table.cpp).
+GemmLibrary choose_library(const Gemm& whole, InstructionSet set, bool have_onednn);
+// Rows and columns of a tile.
+struct Tile {
+  int64_t m, n;
+};
+Tile choose_tile(const Gemm& whole, InstructionSet set);
+InstructionSet instruction_set();  // of this processor; the libraries choose their code by it, not by our build's flags
+
+void cblas_tile(const Gemm& gemm, const float* a, const float* b, float* c);
+
+// oneDNN's compiled products, kept by shape. prepare() on the executor thread, run() on any of its pool.
+class OnednnKernels {
+ public:
+  static bool available();
+  OnednnKernels();
+  ~OnednnKernels();
+  // Index for run(); valid until the process ends.
+  int prepare(const Gemm& gemm);
+  void run(int kernel, const float* a, const float* b, float* c) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// What matmul keeps between calls.
+class GemmCache {
+ public:
+  InstructionSet set = instruction_set();
+  OnednnKernels onednn;
+};
+
+}  // namespace nsp::cpu

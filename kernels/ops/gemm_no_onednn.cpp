@@ -1,0 +1,16 @@
+// In place of gemm_onednn.cpp where oneDNN is not installed: choose_library is told so and never picks it.
+#include <stdexcept>
+
+#include "ops/gemm.hpp"
+
+namespace nsp::cpu {
+
+struct OnednnKernels::State {};
+
+bool OnednnKernels::available() { return false; }
+OnednnKernels::OnednnKernels() = default;
+OnednnKernels::~OnednnKernels() = default;
+int OnednnKernels::prepare(const Gemm&) { throw std::logic_error("matmul: this module was built without oneDNN"); }
+void OnednnKernels::run(int, const float*, const float*, float*) const { throw std::logic_error("matmul: this module was built without oneDNN"); }
+
+}  // namespace nsp::cpu

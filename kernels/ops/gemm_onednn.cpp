@@ -1,0 +1,94 @@
+#include <map>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <stdexcept>
+#include <tuple>
+#include <vector>
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+#include "ops/gemm.hpp"
+
+namespace nsp::cpu {
+
+namespace {
+
+using Key = std::tuple<int64_t, int64_t, int64_t, bool, bool, int64_t, int64_t, int64_t, bool>;
+
+// oneDNN plans a product for as many threads as it may use when it is made; each of ours runs on one.
+class OneThread {
+ public:
+#if defined(_OPENMP)
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+
+ private:
+  int before_;
+#endif
+};
+
+dnnl::memory::desc matrix(int64_t rows, int64_t columns, bool transposed, int64_t stride) {
+  const dnnl::memory::dims strides = transposed ? dnnl::memory::dims{1, stride} : dnnl::memory::dims{stride, 1};
+  return dnnl::memory::desc({rows, columns}, dnnl::memory::data_type::f32, strides);
+}
+
+struct Kernel {
+  dnnl::matmul primitive;
+  dnnl::memory::desc a, b, c, scratchpad;
+};
+
+}  // namespace
+
+struct OnednnKernels::State {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  std::map<Key, int> index;
+  std::vector<Kernel> kernels;
+};
+
+bool OnednnKernels::available() { return true; }
+OnednnKernels::OnednnKernels() : state_(std::make_unique<State>()) {}
+OnednnKernels::~OnednnKernels() = default;
+
+int OnednnKernels::prepare(const Gemm& g) {
+  const Key key{g.m, g.n, g.k, g.transpose_a, g.transpose_b, g.lda, g.ldb, g.ldc, g.beta != 0.0f};
+  const auto found = state_->index.find(key);
+  if (found != state_->index.end()) return found->second;
+  const OneThread one_thread;
+  Kernel kernel;
+  kernel.a = matrix(g.m, g.k, g.transpose_a, g.lda);
+  kernel.b = matrix(g.k, g.n, g.transpose_b, g.ldb);
+  kernel.c = matrix(g.m, g.n, false, g.ldc);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // several threads run one kernel at the same time
+  if (g.beta != 0.0f) {
+    dnnl::post_ops add;
+    add.append_sum(1.0f);
+    attributes.set_post_ops(add);
+  }
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::matmul::primitive_desc description(state_->engine, kernel.a, kernel.b, kernel.c, attributes);
+#else
+  const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(kernel.a, kernel.b, kernel.c), attributes, state_->engine);
+#endif
+  kernel.primitive = dnnl::matmul(description);
+  kernel.scratchpad = description.scratchpad_desc();
+  state_->kernels.push_back(std::move(kernel));
+  const int result = static_cast<int>(state_->kernels.size()) - 1;
+  state_->index.emplace(key, result);
+  return result;
+}
+
+void OnednnKernels::run(int index, const float* a, const float* b, float* c) const {
+  const OneThread one_thread;
+  const Kernel& kernel = state_->kernels[static_cast<std::size_t>(index)];
+  dnnl::stream stream(state_->engine);
+  const dnnl::memory scratchpad(kernel.scratchpad, state_->engine);
+  kernel.primitive.execute(stream, {{DNNL_ARG_SRC, dnnl::memory(kernel.a, state_->engine, const_cast<float*>(a))},
+                                    {DNNL_ARG_WEIGHTS, dnnl::memory(kernel.b, state_->engine, const_cast<float*>(b))},
+                                    {DNNL_ARG_DST, dnnl::memory(kernel.c, state_->engine, c)},
+                                    {DNNL_ARG_SCRATCHPAD, scratchpad}});
+  stream.wait();
+}
+
+}  // namespace nsp::cpu

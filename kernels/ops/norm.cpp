@@ -1,0 +1,143 @@
+// LayerNorm and RMSNorm, a row per work item; sums over rows go through column_sum.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/column_sum.hpp"
+#include "ops/kernels.hpp"
+#include "ops/kokkos_compat.hpp"
+#include "ops/view.hpp"
+
+namespace nsp::cpu::kernels {
+
+void layernorm_forward(Context&, const nsp_layernorm_forward_args& a) {
+  const Matrix<float> out(a.out);
+  const Matrix<const float> x(a.x);
+  const Vector<const float> weight(a.weight), bias(a.bias);
+  const Vector<float> mean(a.mean), rstd(a.rstd);
+  const float eps = a.eps;
+  const int64_t columns = x.columns;
+  if (columns == 0) return;
+  parallel_items("nsp layernorm", x.rows, 4 * columns, [=](int64_t n) {
+    const float *in = x.row(n), *w = weight.data, *b = bias.data;
+    float* result = out.row(n);
+    float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t c = 0; c < columns; ++c) sum += in[c];
+    const float center = sum / static_cast<float>(columns);
+    float squares = 0.0f;
+#pragma omp simd reduction(+ : squares)
+    for (int64_t c = 0; c < columns; ++c) squares += (in[c] - center) * (in[c] - center);
+    const float scale = 1.0f / std::sqrt(squares / static_cast<float>(columns) + eps);
+#pragma omp simd
+    for (int64_t c = 0; c < columns; ++c) result[c] = (in[c] - center) * scale * w[c] + b[c];
+    mean[n] = center;
+    rstd[n] = scale;
+  });
+}
+
+namespace {
+
+// One row of layernorm_backward. d may be dx: element c of it is read before it is written.
+void layernorm_backward_row(float* dx, float* dw, float* db, const float* d, const float* x, const float* w, float mean, float rstd,
+                            int64_t columns, bool accumulate) {
+  float sum = 0.0f, product = 0.0f;
+#pragma omp simd reduction(+ : sum, product)
+  for (int64_t c = 0; c < columns; ++c) {
+    const float normal = (x[c] - mean) * rstd, g = w[c] * d[c];
+    sum += g;
+    product += g * normal;
+    dw[c] += d[c] * normal;
+    db[c] += d[c];
+  }
+  const float mean_g = sum / static_cast<float>(columns), mean_gn = product / static_cast<float>(columns);
+  if (accumulate) {
+#pragma omp simd
+    for (int64_t c = 0; c < columns; ++c) dx[c] += (w[c] * d[c] - mean_g - (x[c] - mean) * rstd * mean_gn) * rstd;
+  } else {
+#pragma omp simd
+    for (int64_t c = 0; c < columns; ++c) dx[c] = (w[c] * d[c] - mean_g - (x[c] - mean) * rstd * mean_gn) * rstd;
+  }
+}
+
+// One row of rmsnorm_backward, likewise.
+void rmsnorm_backward_row(float* dx, float* dw, const float* d, const float* x, const float* w, float rstd, int64_t columns, bool accumulate) {
+  float product = 0.0f;
+#pragma omp simd reduction(+ : product)
+  for (int64_t c = 0; c < columns; ++c) {
+    const float normal = x[c] * rstd;
+    product += w[c] * d[c] * normal;
+    dw[c] += d[c] * normal;
+  }
+  const float mean = product / static_cast<float>(columns);
+  if (accumulate) {
+#pragma omp simd
+    for (int64_t c = 0; c < columns; ++c) dx[c] += (w[c] * d[c] - x[c] * rstd * mean) * rstd;
+  } else {
+#pragma omp simd
+    for (int64_t c = 0; c < columns; ++c) dx[c] = (w[c] * d[c] - x[c] * rstd * mean) * rstd;
+  }
+}
+
+}  // namespace
+
+void layernorm_backward(Context& context, const nsp_layernorm_backward_args& a) {
+  const Matrix<float> dx(a.dx);
+  const Matrix<const float> dout(a.dout), x(a.x);
+  const Vector<const float> weight(a.weight), mean(a.mean), rstd(a.rstd);
+  const int64_t columns = x.columns;
+  const bool accumulate = a.accumulate_dx != 0;
+  const RowBlocks blocks(x.rows);
+  float* partial = context.scratch.floats(static_cast<std::size_t>(blocks.count * 2 * columns));  // dweight, then dbias
+  parallel_items("nsp layernorm backward", blocks.count, 8 * blocks.per_block * columns, [=](int64_t block) {
+    float* sums = partial + block * 2 * columns;
+    std::fill(sums, sums + 2 * columns, 0.0f);
+    const int64_t hi = std::min(x.rows, (block + 1) * blocks.per_block);
+    for (int64_t n = block * blocks.per_block; n < hi; ++n) {
+      layernorm_backward_row(dx.row(n), sums, sums + columns, dout.row(n), x.row(n), weight.data, mean[n], rstd[n], columns, accumulate);
+    }
+  });
+  add_partial_sums(static_cast<float*>(a.dweight.data), partial, blocks.count, 2 * columns, columns);
+  add_partial_sums(static_cast<float*>(a.dbias.data), partial + columns, blocks.count, 2 * columns, columns);
+}
+
+void rmsnorm_forward(Context&, const nsp_rmsnorm_forward_args& a) {
+  const Matrix<float> out(a.out);
+  const Matrix<const float> x(a.x);
+  const Vector<const float> weight(a.weight);
+  const Vector<float> rstd(a.rstd);
+  const float eps = a.eps;
+  const int64_t columns = x.columns;
+  if (columns == 0) return;
+  parallel_items("nsp rmsnorm", x.rows, 3 * columns, [=](int64_t n) {
+    const float *in = x.row(n), *w = weight.data;
+    float* result = out.row(n);
+    float squares = 0.0f;
+#pragma omp simd reduction(+ : squares)
+    for (int64_t c = 0; c < columns; ++c) squares += in[c] * in[c];
+    const float scale = 1.0f / std::sqrt(squares / static_cast<float>(columns) + eps);
+#pragma omp simd
+    for (int64_t c = 0; c < columns; ++c) result[c] = in[c] * scale * w[c];
+    rstd[n] = scale;
+  });
+}
+
+void rmsnorm_backward(Context& context, const nsp_rmsnorm_backward_args& a) {
+  const Matrix<float> dx(a.dx);
+  const Matrix<const float> dout(a.dout), x(a.x);
+  const Vector<const float> weight(a.weight), rstd(a.rstd);
+  const int64_t columns = x.columns;
+  const bool accumulate = a.accumulate_dx != 0;
+  const RowBlocks blocks(x.rows);
+  float* partial = context.scratch.floats(static_cast<std::size_t>(blocks.count * columns));
+  parallel_items("nsp rmsnorm backward", blocks.count, 6 * blocks.per_block * columns, [=](int64_t block) {
+    float* sums = partial + block * columns;
+    std::fill(sums, sums + columns, 0.0f);
+    const int64_t hi = std::min(x.rows, (block + 1) * blocks.per_block);
+    for (int64_t n = block * blocks.per_block; n < hi; ++n) {
+      rmsnorm_backward_row(dx.row(n), sums, dout.row(n), x.row(n), weight.data, rstd[n], columns, accumulate);
+    }
+  });
+  add_partial_sums(static_cast<float*>(a.dweight.data), partial, blocks.count, columns, columns);
+}
+
+}  // namespace nsp::cpu::kernels

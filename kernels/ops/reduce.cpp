@@ -1,0 +1,53 @@
+// Sums over whole vectors, blockwise in an order that depends on the length alone, and the search for bad numbers.
+#include <atomic>
+#include <bit>
+
+#include "ops/kernels.hpp"
+#include "ops/kokkos_compat.hpp"
+#include "ops/view.hpp"
+
+namespace nsp::cpu::kernels {
+
+namespace {
+
+constexpr int64_t kBlock = 16384;  // elements of one partial sum
+
+template <bool Square>
+void reduce(Context& context, const nsp_tensor& out, const nsp_tensor& input, bool accumulate) {
+  const Vector<const float> x(input);
+  const int64_t blocks = (x.size + kBlock - 1) / kBlock;
+  double* partial = context.scratch.doubles(static_cast<std::size_t>(blocks));
+  parallel_blocks("nsp sum", x.size, kBlock, [=](int64_t lo, int64_t hi, int64_t block) {
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = lo; i < hi; ++i) {
+      const double value = static_cast<double>(x.data[i]);
+      sum += Square ? value * value : value;
+    }
+    partial[block] = sum;
+  });
+  double total = 0.0;
+  for (int64_t block = 0; block < blocks; ++block) total += partial[block];
+  double* result = static_cast<double*>(out.data);
+  *result = accumulate ? *result + total : total;
+}
+
+}  // namespace
+
+void sum(Context& context, const nsp_sum_args& a) { reduce<false>(context, a.out, a.x, a.accumulate != 0); }
+void sum_of_squares(Context& context, const nsp_sum_of_squares_args& a) { reduce<true>(context, a.out, a.x, a.accumulate != 0); }
+
+void all_finite(Context&, const nsp_all_finite_args& a) {
+  const Vector<const float> x(a.x);
+  std::atomic<bool> bad{false};
+  std::atomic<bool>* found = &bad;
+  parallel_blocks("nsp all finite", x.size, kBlock, [=](int64_t lo, int64_t hi, int64_t) {
+    uint32_t any = 0;
+#pragma omp simd reduction(| : any)
+    for (int64_t i = lo; i < hi; ++i) any |= (std::bit_cast<uint32_t>(x.data[i]) & 0x7f800000u) == 0x7f800000u ? 1u : 0u;
+    if (any != 0) found->store(true, std::memory_order_relaxed);
+  });
+  if (bad) *static_cast<int32_t*>(a.bad.data) = 1;
+}
+
+}  // namespace nsp::cpu::kernels

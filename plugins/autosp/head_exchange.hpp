@@ -1,0 +1,44 @@
+// The exchange between shards of the sequence and shards of the heads: pack, one all_to_all, unpack.
+//
+// Staging holds, for every destination in rank order, the blocks of all parts of the call; what stays on this rank is copied
+// directly. Sizes are known before the first step, so nothing is allocated later.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "nsp/parallel_strategy.hpp"
+
+namespace nsp {
+
+// What one exchange may have to hold at most, in fp32 elements, on the rank that needs most: the query heads and both key/value
+// tensors of micro_batch sequences, once as they leave and once as they arrive.
+struct ExchangeSizes {
+  int64_t sequence_side = 0;  // longest token shard, all heads
+  int64_t heads_side = 0;     // all tokens, largest head shard
+  int64_t bytes() const { return (sequence_side + heads_side) * static_cast<int64_t>(sizeof(float)); }
+};
+ExchangeSizes exchange_sizes(const ParallelPlan& plan, int64_t heads, int64_t kv_heads, int64_t head_dim, int64_t micro_batch);
+
+class HeadExchanger {
+ public:
+  explicit HeadExchanger(const ParallelContext& context);
+  void sequence_to_heads(std::span<const HeadExchange> parts) { exchange(parts, true); }
+  void heads_to_sequence(std::span<const HeadExchange> parts) { exchange(parts, false); }
+  int64_t staging_bytes() const noexcept { return staging_.bytes(); }
+
+ private:
+  void exchange(std::span<const HeadExchange> parts, bool to_heads);
+  void check(std::span<const HeadExchange> parts) const;
+  TensorView sequence_block(const HeadExchange& part, int peer) const;
+  TensorView heads_block(const HeadExchange& part, int peer) const;
+
+  const ParallelContext context_;
+  const int degree_;
+  const ExchangeSizes sizes_;
+  Buffer staging_;
+};
+
+}  // namespace nsp

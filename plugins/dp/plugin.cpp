@@ -1,0 +1,58 @@
+// The parallelism of a model that fits one rank: every rank is a whole replica.
+#include "nsp/plugin.hpp"
+
+#include "nsp/parallel_strategy.hpp"
+
+namespace nsp {
+namespace {
+
+class Dp : public ParallelStrategy {
+ public:
+  explicit Dp(const PluginContext&) {}
+
+  ParallelPlan propose(const ParallelQuestion& question) override {
+    if (question.ranks > question.global_batch) {
+      throw Error(ErrorKind::usage, std::to_string(question.ranks) + " replicas cannot share train.global_batch " +
+                                        std::to_string(question.global_batch) +
+                                        ". Under dp every rank is a replica, and each needs at least one sequence a step. Raise "
+                                        "train.global_batch to " +
+                                        std::to_string(question.ranks) +
+                                        " or more, start fewer ranks, or let several ranks share a sequence with --plugins autosp.");
+    }
+    ParallelPlan plan;
+    plan.token_cuts = {0, question.context};
+    plan.reason = "every rank is a replica";
+    return plan;
+  }
+  void open(const ParallelContext&) override {}
+  int64_t staging_bytes(const ParallelPlan&, const ParallelQuestion&, int64_t) const override { return 0; }
+  bool splits_heads() const override { return false; }
+  std::pair<int64_t, int64_t> head_range(const ParallelPlan&, int, int64_t heads) const override { return {0, heads}; }
+  void sequence_to_heads(std::span<const HeadExchange>) override { refuse(); }
+  void heads_to_sequence(std::span<const HeadExchange>) override { refuse(); }
+
+ private:
+  [[noreturn]] static void refuse() { throw Error(ErrorKind::internal, "dp splits no heads, so it exchanges none. This is a bug in nsp."); }
+};
+
+}  // namespace
+}  // namespace nsp
+
+// It has no options; the macros want an array, and a row would be one that nobody reads.
+extern const nsp_plugin_v1 nsp_builtin_parallel_dp;
+const nsp_plugin_v1 nsp_builtin_parallel_dp = {NSP_PLUGIN_MAGIC,
+                                               sizeof(nsp_plugin_v1),
+                                               NSP_ABI_CXX,
+                                               NSP_ABI_MAJOR,
+                                               NSP_ABI_MINOR,
+                                               0,
+                                               0,
+                                               "parallel",
+                                               "dp",
+                                               "0.1.0",
+                                               NSP_STAMP,
+                                               "one rank a replica: data parallelism alone",
+                                               nullptr,
+                                               nsp::create_plugin<nsp::ParallelStrategy, nsp::Dp>,
+                                               nsp::destroy_plugin<nsp::ParallelStrategy>,
+                                               nullptr};

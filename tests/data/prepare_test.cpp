@@ -1,0 +1,423 @@
+#include "core/data/prepare.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <set>
+
+#include "core/data/token_file.hpp"
+#include "core/data/token_source.hpp"
+#include "nsp/error.hpp"
+#include "tests/data/temporary_folder.hpp"
+
+namespace nsp {
+namespace {
+
+using Documents = std::vector<std::string>;
+
+PrepareOptions options_of(const std::vector<std::string>& inputs, const std::string& output, double val_fraction = 0.05) {
+  PrepareOptions options;
+  options.inputs = inputs;
+  options.output = output;
+  options.val_fraction = val_fraction;
+  return options;
+}
+
+// Documents of one split, taken from its shards; a document without an end token gets the mark "...".
+Documents documents_of(const std::string& folder, const char* split) {
+  const PreparedIndex index = read_prepared_index(folder);
+  Documents documents;
+  for (const PreparedShard& shard : std::string(split) == "train" ? index.train : index.val) {
+    const TokenFile file(folder + "/" + shard.name);
+    file.verify();
+    std::vector<int32_t> tokens(static_cast<std::size_t>(file.facts().tokens));
+    file.read(0, file.facts().tokens, 257, tokens.data());
+    std::set<uint64_t> starts(file.document_starts().begin(), file.document_starts().end());
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (starts.count(i)) documents.push_back("...");
+      std::string& text = documents.back();
+      if (tokens[i] == 256)
+        text.resize(text.size() - 3);
+      else
+        text.insert(text.size() - 3, 1, static_cast<char>(tokens[i]));
+    }
+  }
+  return documents;
+}
+
+Documents all_documents(const std::string& folder) {
+  Documents all = documents_of(folder, "train"), val = documents_of(folder, "val");
+  all.insert(all.end(), val.begin(), val.end());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::string number_text(int i) {
+  return "document " + std::to_string(i) + "\n";
+}
+
+void plant(const TemporaryFolder& folder, int count) {
+  for (int i = 0; i < count; ++i) write_text(folder / ("text/d" + std::to_string(1000 + i) + ".txt"), number_text(i));
+}
+
+TEST(Prepare, EveryFileIsADocumentOfOneSplit) {
+  const TemporaryFolder folder;
+  plant(folder, 200);
+  const PrepareReport report = prepare(options_of({folder / "text"}, folder / "out", 0.1));
+  Documents expected;
+  for (int i = 0; i < 200; ++i) expected.push_back(number_text(i));
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(all_documents(folder / "out"), expected);
+  const std::size_t held = documents_of(folder / "out", "val").size();
+  EXPECT_GE(held, 8u);  // expected 20, standard deviation 4.2
+  EXPECT_LE(held, 32u);
+  EXPECT_EQ(report.files, 200);
+  EXPECT_EQ(report.documents, 200);
+  EXPECT_EQ(names_in(folder / "out"), (Documents{"prepare.ini", "train_00000.tokens", "val_00000.tokens"}));
+  EXPECT_EQ(names_in(folder.path()), (Documents{"out", "text"}));
+  const Documents train = documents_of(folder / "out", "train");
+  EXPECT_TRUE(std::is_sorted(train.begin(), train.end(),
+                             [](const auto& a, const auto& b) { return std::stoi(a.substr(9)) < std::stoi(b.substr(9)); }));
+}
+
+TEST(Prepare, TwiceGivesEqualBits) {
+  const TemporaryFolder folder;
+  plant(folder, 50);
+  auto options = options_of({folder / "text"}, folder / "a");
+  options.shard_tokens = 100;
+  const PrepareReport first = prepare(options);
+  options.output = folder / "b";
+  options.inputs = {folder / "text/*4.txt", folder / "text/**"};
+  prepare(options);
+  EXPECT_GT(names_in(folder / "a").size(), 5u);
+  ASSERT_EQ(names_in(folder / "a"), names_in(folder / "b"));
+  for (const std::string& name : names_in(folder / "a"))
+    EXPECT_EQ(read_text(folder / ("a/" + name)), read_text(folder / ("b/" + name))) << name;
+  EXPECT_EQ(first.index.fingerprint(), read_prepared_index(folder / "b").fingerprint());
+}
+
+TEST(Prepare, SplitFollowsContentAndSeedNotNames) {
+  const TemporaryFolder folder;
+  plant(folder, 100);
+  for (int i = 0; i < 100; ++i) write_text(folder / ("other/z" + std::to_string(100 - i)), number_text(i));
+  prepare(options_of({folder / "text"}, folder / "a", 0.2));
+  prepare(options_of({folder / "other"}, folder / "b", 0.2));
+  auto reseeded = options_of({folder / "text"}, folder / "c", 0.2);
+  reseeded.seed = 2;
+  prepare(reseeded);
+  const auto held = [&](const char* name) {
+    const Documents documents = documents_of(folder / name, "val");
+    return std::set<std::string>(documents.begin(), documents.end());
+  };
+  EXPECT_EQ(held("a"), held("b"));
+  EXPECT_NE(held("a"), held("c"));
+}
+
+TEST(Prepare, EqualDocumentsAreOnOneSide) {
+  const TemporaryFolder folder;
+  plant(folder, 40);
+  for (int i = 0; i < 40; ++i) write_text(folder / ("text/copy" + std::to_string(i)), number_text(i));
+  prepare(options_of({folder / "text"}, folder / "out", 0.3));
+  const Documents train = documents_of(folder / "out", "train"), val = documents_of(folder / "out", "val");
+  EXPECT_EQ(train.size() + val.size(), 80u);
+  for (const std::string& document : val) EXPECT_EQ(std::count(train.begin(), train.end(), document), 0) << document;
+}
+
+TEST(Prepare, TwoDocumentsFillBothSplits) {
+  for (const double fraction : {1e-12, 0.5, 0.999999}) {
+    const TemporaryFolder folder;
+    plant(folder, 2);
+    prepare(options_of({folder / "text"}, folder / "out", fraction));
+    EXPECT_EQ(documents_of(folder / "out", "train").size(), 1u);
+    EXPECT_EQ(documents_of(folder / "out", "val").size(), 1u);
+  }
+}
+
+TEST(Prepare, FractionZeroHoldsNothingOut) {
+  const TemporaryFolder folder;
+  plant(folder, 3);
+  prepare(options_of({folder / "text"}, folder / "out", 0));
+  EXPECT_EQ(documents_of(folder / "out", "train").size(), 3u);
+  EXPECT_EQ(names_in(folder / "out"), (Documents{"prepare.ini", "train_00000.tokens"}));
+  TokenSourceOptions options;
+  options.path = folder / "out";
+  options.context = 8;
+  EXPECT_EQ(open_val(options), nullptr);
+  options.val_path = options.path;
+  EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, open_val(options)), "has no held-out split");
+}
+
+TEST(Prepare, OneDocumentIsCutAtATokenBorderAndSaysSo) {
+  const TemporaryFolder folder;
+  write_text(folder / "a.txt", std::string(60, 'a') + std::string(39, 'b'));
+  const PrepareReport report = prepare(options_of({folder / "a.txt"}, folder / "out", 0.25));
+  EXPECT_EQ(documents_of(folder / "out", "train"), Documents{std::string(60, 'a') + std::string(15, 'b') + "..."});
+  EXPECT_EQ(documents_of(folder / "out", "val"), Documents{std::string(24, 'b')});
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_SAYS(report.text(), "its last 25 of 100 tokens are held out");
+}
+
+TEST(Prepare, OnlyEqualDocumentsAreTakenForOne) {
+  const TemporaryFolder folder;
+  for (const char* name : {"a", "b", "c"}) write_text(folder / ("text/" + std::string(name)), "0123456789");
+  const PrepareReport report = prepare(options_of({folder / "text"}, folder / "out", 0.4));
+  EXPECT_EQ(documents_of(folder / "out", "train"), Documents{"0123456..."});
+  EXPECT_EQ(documents_of(folder / "out", "val"), Documents{"789"});
+  EXPECT_EQ(report.skipped.at("documents equal to another"), 2);
+}
+
+TEST(Prepare, ShardsAreCutAnywhereAndReadAsOneStream) {
+  const TemporaryFolder folder;
+  plant(folder, 30);
+  auto options = options_of({folder / "text"}, folder / "whole", 0.2);
+  prepare(options);
+  options.output = folder / "cut";
+  options.shard_tokens = 7;
+  prepare(options);
+  TokenSourceOptions source;
+  source.context = 16;
+  source.path = folder / "whole";
+  auto whole = open_train(source);
+  source.path = folder / "cut";
+  auto cut = open_train(source);
+  ASSERT_EQ(whole->samples(), cut->samples());
+  EXPECT_GT(whole->samples(), 10);
+  for (int64_t i = 0; i < whole->samples(); ++i) {
+    std::vector<int32_t> a(17), b(17), a_documents(16), b_documents(16);
+    whole->read(i, a.data(), a_documents.data());
+    cut->read(i, b.data(), b_documents.data());
+    EXPECT_EQ(a, b);
+    EXPECT_EQ(a_documents, b_documents);
+  }
+  EXPECT_EQ(whole->tokenizer(), "bytes");
+  EXPECT_EQ(whole->vocabulary(), 257);
+  EXPECT_NEAR(whole->bytes_per_token(), 12.0 / 13.0, 0.05);
+}
+
+TEST(Prepare, LargeFileCrossesBlocks) {
+  const TemporaryFolder folder;
+  std::string text(2 * 1048576 + 5, 'x');  // and one that ends exactly with a block
+  text[1048576] = 'y';
+  write_text(folder / "text/a", text);
+  write_text(folder / "text/b", std::string(1048576, 'z'));
+  prepare(options_of({folder / "text"}, folder / "out"));
+  EXPECT_EQ(all_documents(folder / "out"), (Documents{text, std::string(1048576, 'z')}));
+}
+
+TEST(Prepare, BytesAreKeptAsTheyAre) {
+  const TemporaryFolder folder;
+  const Documents texts{"a\r\nb\r\n", "\xEF\xBB\xBFmark", "caf\xC3\xA9 \xFF\xFE"};
+  for (std::size_t i = 0; i < texts.size(); ++i) write_text(folder / ("text/" + std::to_string(i)), texts[i]);
+  prepare(options_of({folder / "text"}, folder / "out"));
+  Documents expected = texts;
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(all_documents(folder / "out"), expected);
+}
+
+TEST(Prepare, EmptyBinaryAndHiddenFilesAreCounted) {
+  const TemporaryFolder folder;
+  plant(folder, 2);
+  write_text(folder / "text/empty", "");
+  write_text(folder / "text/binary", std::string(8191, 'a') + std::string(1, '\0'));
+  write_text(folder / "text/late", std::string(8192, 'a') + std::string(1, '\0'));  // beyond the part that is looked at
+  write_text(folder / "text/.hidden", "x");
+  const PrepareReport report = prepare(options_of({folder / "text"}, folder / "out"));
+  EXPECT_EQ(report.files, 3);
+  EXPECT_EQ(report.skipped, (std::map<std::string, int64_t>{{"binary files", 1}, {"empty files", 1}, {"hidden files", 1}}));
+  EXPECT_SAYS(report.text(), "1 binary files, 1 empty files, 1 hidden files");
+}
+
+TEST(Prepare, JsonLinesAreDocuments) {
+  const TemporaryFolder folder;
+  write_text(folder / "a.jsonl", "{\"text\":\"one\\n\",\"id\":1}\r\n\n{\"text\":\"\"}\n{\"body\":\"x\",\"text\":\"two\"}");
+  write_text(folder / "b.txt", "three");
+  const PrepareReport report = prepare(options_of({folder / "*.*"}, folder / "out"));
+  EXPECT_EQ(all_documents(folder / "out"), (Documents{"one\n", "three", "two"}));
+  EXPECT_EQ(report.files, 2);
+  EXPECT_EQ(report.documents, 3);
+  EXPECT_EQ(report.skipped.at("empty documents"), 1);
+  auto other_key = options_of({folder / "a.jsonl"}, folder / "out2");
+  other_key.text_key = "body";
+  const std::string text = ERROR_TEXT(ErrorKind::input, prepare(other_key));
+  EXPECT_SAYS(text, "a.jsonl line 1: no member 'body'");
+  EXPECT_SAYS(text, "--text-key");
+  EXPECT_FALSE(std::filesystem::exists(folder / "out2"));
+}
+
+TEST(Prepare, ReplacesPreparedFoldersOnly) {
+  const TemporaryFolder folder;
+  plant(folder, 4);
+  prepare(options_of({folder / "text/d1000.txt"}, folder / "out"));
+  prepare(options_of({folder / "text"}, (folder / "out") + "/"));
+  EXPECT_EQ(all_documents(folder / "out").size(), 4u);
+  EXPECT_EQ(names_in(folder.path()), (Documents{"out", "text"}));
+  write_text(folder / "out/notes.txt", "mine");
+  EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, prepare(options_of({folder / "text"}, folder / "out"))), "it also holds notes.txt");
+  EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, prepare(options_of({folder / "text"}, folder / "text"))), "is not a prepared folder");
+  EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, prepare(options_of({folder / "text"}, folder / "text/d1000.txt"))), "it is not a folder");
+  EXPECT_EQ(read_text(folder / "out/notes.txt"), "mine");
+  EXPECT_EQ(names_in(folder.path()), (Documents{"out", "text"}));
+  std::filesystem::create_directory(folder / "empty");
+  prepare(options_of({folder / "text"}, folder / "empty"));
+  std::filesystem::create_directory_symlink(folder / "empty", folder / "link");
+  prepare(options_of({folder / "text/d1000.txt"}, folder / "link"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(documents_of(folder / "empty", "val").size(), 1u);
+}
+
+TEST(Prepare, OutputBelowTheInputIsNoInput) {
+  const TemporaryFolder folder;
+  plant(folder, 3);
+  const auto first = prepare(options_of({folder.path()}, folder / "out"));
+  write_text(folder / "out.tmp-1/left.txt", "of a killed process");
+  prepare(options_of({folder / "text"}, folder / "elsewhere"));
+  const auto again = prepare(options_of({folder.path()}, folder / "out"));
+  EXPECT_EQ(again.index.fingerprint(), first.index.fingerprint());
+  EXPECT_EQ(again.documents, 3);
+}
+
+TEST(Prepare, BadInputsLeaveNothingBehind) {
+  const TemporaryFolder folder;
+  plant(folder, 1);
+  write_text(folder / "nothing/empty", "");
+  EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, prepare(options_of({folder / "*.none"}, folder / "out"))), "empty corpus");
+  const std::string text = ERROR_TEXT(ErrorKind::input, prepare(options_of({folder / "nothing"}, folder / "out")));
+  EXPECT_SAYS(text, "empty corpus");
+  EXPECT_SAYS(text, "1 empty files");
+  EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, prepare(options_of({folder / "text"}, folder / "text/d1000.txt/out"))),
+              "cannot create the output folder");
+  EXPECT_SAYS(ERROR_TEXT(ErrorKind::usage, prepare(options_of({folder / "text"}, folder / "out", 1.0))), "val_fraction");
+  EXPECT_SAYS(ERROR_TEXT(ErrorKind::usage, prepare(options_of({}, folder / "out"))), "needs an input");
+  EXPECT_EQ(names_in(folder.path()), (Documents{"nothing", "text"}));
+}
+
+TEST(Prepare, FileThatChangesMeanwhileIsRefused) {
+  const std::string changing = "/proc/sys/kernel/random/uuid";  // other text each time it is opened
+  if (!std::filesystem::exists(changing)) GTEST_SKIP() << "needs Linux";
+  const TemporaryFolder folder;
+  plant(folder, 2);
+  EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, prepare(options_of({folder / "text", changing}, folder / "out"))), changing + " changed while");
+  EXPECT_EQ(names_in(folder.path()), Documents{"text"});
+}
+
+// Root reads and writes everything, so the test takes another identity for a while.
+class AsNobody {
+ public:
+  AsNobody() {
+    if (::geteuid() == 0 && ::seteuid(65534) != 0) ADD_FAILURE() << "cannot become another user";
+  }
+  ~AsNobody() {
+    if (::getuid() == 0 && ::seteuid(0) != 0) ADD_FAILURE() << "cannot become root again";
+  }
+};
+
+TEST(Prepare, UnreadableFileAndUnwritableOutput) {
+  const TemporaryFolder folder;
+  plant(folder, 3);
+  ::chmod(folder.path().c_str(), 0777);
+  ::chmod((folder / "text/d1001.txt").c_str(), 0);
+  std::filesystem::create_directory(folder / "closed");
+  ::chmod((folder / "closed").c_str(), 0555);
+  {
+    const AsNobody nobody;
+    EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, prepare(options_of({folder / "text"}, folder / "out"))),
+                "cannot read " + (folder / "text/d1001.txt"));
+    EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, prepare(options_of({folder / "text/d1000.txt"}, folder / "closed/out"))),
+                "cannot create the output folder");
+  }
+  ::chmod((folder / "text").c_str(), 0);
+  {
+    const AsNobody nobody;
+    EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, prepare(options_of({folder / "text"}, folder / "out"))), "cannot read the folder");
+  }
+  EXPECT_EQ(names_in(folder.path()), (Documents{"closed", "text"}));
+}
+
+TEST(Prepare, FullDiskKeepsTheOldAndLeavesNothing) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "disk");
+  if (::mount("nsp", (folder / "disk").c_str(), "tmpfs", 0, "size=256k") != 0)
+    GTEST_SKIP() << "needs the right to mount a small file system";
+  plant(folder, 2);
+  prepare(options_of({folder / "text"}, folder / "disk/out"));
+  const std::string before = read_prepared_index(folder / "disk/out").fingerprint();
+  write_text(folder / "large", std::string(1 << 20, 'a'));
+  const std::string text = ERROR_TEXT(ErrorKind::io, prepare(options_of({folder / "large"}, folder / "disk/out")));
+  EXPECT_SAYS(text, "No space left on device");
+  EXPECT_EQ(names_in(folder / "disk"), Documents{"out"});
+  EXPECT_EQ(read_prepared_index(folder / "disk/out").fingerprint(), before);
+  EXPECT_EQ(all_documents(folder / "disk/out").size(), 2u);
+  EXPECT_EQ(::umount((folder / "disk").c_str()), 0);
+}
+
+TEST(PreparedIndex, DamageIsFoundAndNamed) {
+  const TemporaryFolder folder;
+  plant(folder, 20);
+  prepare(options_of({folder / "text"}, folder / "out"));
+  const std::string path = folder / "out/prepare.ini", good = read_text(path);
+  int refused = 0;
+  for (std::size_t left = 0; left + 1 < good.size(); ++left) {  // the last line break may be missing
+    write_text(path, good.substr(0, left));
+    EXPECT_THROW(read_prepared_index(folder / "out"), Error) << left;
+    ++refused;
+  }
+  EXPECT_GT(refused, 200);
+  std::string bad = good;
+  bad.replace(bad.find("vocabulary = 257"), 16, "vocabulary = 2x7");
+  write_text(path, bad);
+  const std::string text = ERROR_TEXT(ErrorKind::input, read_prepared_index(folder / "out"));
+  EXPECT_SAYS(text, path);
+  EXPECT_SAYS(text, "'2x7'");
+}
+
+TEST(PreparedIndex, ShardsOutsideTheFolderAreRefused) {
+  const TemporaryFolder folder;
+  PreparedIndex index;
+  index.tokenizer = "bytes";
+  index.vocabulary = 257;
+  index.train.push_back({"train_00000.tokens", 10, 1, 5});
+  write_prepared_index(index, folder.path());
+  EXPECT_EQ(read_prepared_index(folder.path()).train.size(), 1u);
+  index.train[0].name = "../train_00000.tokens";
+  write_prepared_index(index, folder.path());
+  EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, read_prepared_index(folder.path())), "no shard name");
+}
+
+TEST(PreparedIndex, ValPathTakesTheHeldOutSplit) {
+  const TemporaryFolder folder;
+  plant(folder, 60);
+  prepare(options_of({folder / "text"}, folder / "a", 0.2));
+  prepare(options_of({folder / "text"}, folder / "b", 0.5));
+  TokenSourceOptions options;
+  options.path = folder / "a";
+  options.context = 4;
+  const std::string own = open_val(options)->fingerprint();
+  options.val_path = folder / "b";
+  EXPECT_NE(open_val(options)->fingerprint(), own);
+  options.path = folder / "b";
+  const std::string other = open_val(options)->fingerprint();
+  options.val_path.clear();
+  EXPECT_EQ(open_val(options)->fingerprint(), other);
+}
+
+TEST(PreparedIndex, MixedUpShardIsFound) {
+  const TemporaryFolder folder;
+  plant(folder, 20);
+  prepare(options_of({folder / "text"}, folder / "a"));
+  auto reseeded = options_of({folder / "text"}, folder / "b", 0.5);
+  prepare(reseeded);
+  std::filesystem::copy_file(folder / "b/train_00000.tokens", folder / "a/train_00000.tokens",
+                             std::filesystem::copy_options::overwrite_existing);
+  TokenSourceOptions options;
+  options.path = folder / "a";
+  options.context = 4;
+  EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, open_train(options)), "is not the shard that");
+  std::filesystem::remove(folder / "a/train_00000.tokens");
+  EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, open_train(options)), "cannot open token file");
+}
+
+}  // namespace
+}  // namespace nsp

@@ -1,0 +1,57 @@
+#include "tests/model/samples.hpp"
+
+#include "core/model/transformer.hpp"
+
+namespace nsp::test {
+
+ModelSpec small_spec() {
+  ModelSpec spec;
+  spec.layers = 2;
+  spec.hidden = 20;
+  spec.heads = 2;
+  spec.head_dim = 6;
+  spec.ffn = 28;
+  spec.vocab = 37;
+  spec.context = 16;
+  return spec;
+}
+
+Values normal_values(std::size_t count, double std, std::mt19937& random) {
+  std::normal_distribution<double> normal(0, std);
+  Values values(count);
+  for (double& v : values) v = static_cast<float>(normal(random));
+  return values;
+}
+
+Params random_params(const ModelSpec& spec, std::mt19937& random) {
+  Params params;
+  const Transformer model(spec);
+  for (const Param& p : model.table().params()) {
+    Values values = normal_values(static_cast<std::size_t>(p.elements()), 0.3, random);
+    if (p.role == Role::norm)
+      for (double& v : values) v = static_cast<float>(v + 1);
+    params[p.name] = std::move(values);
+  }
+  return params;
+}
+
+ReferenceBatch random_batch(const ModelSpec& spec, int64_t batch, int64_t tokens, std::mt19937& random) {
+  ReferenceBatch out;
+  out.batch = batch;
+  out.tokens = tokens;
+  std::uniform_int_distribution<int32_t> token(0, static_cast<int32_t>(spec.vocab) - 1);
+  std::uniform_int_distribution<int> die(0, 5);
+  for (int64_t b = 0; b < batch; ++b) {
+    int32_t start = 0;
+    for (int64_t t = 0; t < tokens; ++t) {
+      if (die(random) == 0) start = static_cast<int32_t>(t);
+      out.input.push_back(token(random));
+      out.target.push_back(die(random) == 0 ? -1 : token(random));
+      out.position.push_back(static_cast<int32_t>(t));
+      out.document_start.push_back(start);
+    }
+  }
+  return out;
+}
+
+}  // namespace nsp::test

@@ -1,0 +1,78 @@
+// Matrix products and the gradient of a bias.
+#include "cases.hpp"
+
+namespace nsp_ops {
+
+namespace {
+
+struct Shape {
+  int64_t m, n, k, gap;
+};
+constexpr Shape kShapes[] = {{1, 1, 1, 0},    {3, 5, 7, 0},     {3, 5, 7, 4},     {0, 5, 7, 0},     {3, 0, 7, 0},    {3, 5, 0, 0},
+                             {1, 300, 65, 0}, {300, 1, 65, 2},  {64, 64, 64, 0},  {257, 130, 33, 0}, {70, 777, 96, 1}, {530, 530, 40, 0}};
+
+Array transposed(const Array& a) {
+  Array t({a.dim(1), a.dim(0)});
+  for (int64_t i = 0; i < a.dim(0); ++i) {
+    for (int64_t j = 0; j < a.dim(1); ++j) t(j, i) = a(i, j);
+  }
+  return t;
+}
+
+enum class Mode { plain, bias, accumulate };
+
+void matmul(Bench& bench, const Shape& s, bool transpose_a, bool transpose_b, Mode mode) {
+  const Array a = random_array({s.m, s.k}, 21), b = random_array({s.k, s.n}, 22), bias = random_array({s.n}, 23), before = random_array({s.m, s.n}, 24);
+  Array expected({s.m, s.n});
+  for (int64_t i = 0; i < s.m; ++i) {
+    for (int64_t k = 0; k < s.k; ++k) {
+      for (int64_t j = 0; j < s.n; ++j) expected(i, j) += a(i, k) * b(k, j);
+    }
+    for (int64_t j = 0; j < s.n; ++j) expected(i, j) += mode == Mode::bias ? bias(j) : mode == Mode::accumulate ? before(i, j) : 0.0;
+  }
+  nsp_matmul_args args{};
+  args.out = mode == Mode::accumulate ? bench.in(before, NSP_F32, s.gap) : bench.out({s.m, s.n}, NSP_F32, s.gap);
+  args.a = bench.in(transpose_a ? transposed(a) : a, NSP_F32, s.gap);
+  args.b = bench.in(transpose_b ? transposed(b) : b, NSP_F32, s.gap);
+  if (mode == Mode::bias) args.bias = bench.in(bias);
+  args.transpose_a = transpose_a;
+  args.transpose_b = transpose_b;
+  args.accumulate = mode == Mode::accumulate;
+  bench.run(bench.ops().matmul, args);
+  expect_near(bench.read(args.out), expected, 3e-6, "out");
+}
+
+void bias_gradient(Bench& bench, int64_t rows, int64_t columns, int64_t gap) {
+  const Array dout = random_array({rows, columns}, 25);
+  Array dbias = random_array({columns}, 26);
+  nsp_bias_gradient_args a{};
+  a.dout = bench.in(dout, NSP_F32, gap);
+  a.dbias = bench.in(dbias);
+  for (int64_t n = 0; n < rows; ++n) {
+    for (int64_t c = 0; c < columns; ++c) dbias(c) += dout(n, c);
+  }
+  bench.run(bench.ops().bias_gradient, a);
+  expect_near(bench.read(a.dbias), dbias, 1e-6, "dbias");
+}
+
+}  // namespace
+
+void add_matmul_cases(Cases& cases) {
+  int number = 0;
+  for (const Shape& s : kShapes) {
+    const std::string id = std::to_string(number++);
+    for (int bits = 0; bits < 4; ++bits) {
+      const bool ta = (bits & 2) != 0, tb = (bits & 1) != 0;
+      const std::string name = "matmul_" + id + (ta ? "_t" : "_n") + (tb ? "t" : "n");
+      cases.push_back({NSP_OP_matmul, name, [=](Bench& b) { matmul(b, s, ta, tb, Mode::plain); }});
+      cases.push_back({NSP_OP_matmul, name + "_bias", [=](Bench& b) { matmul(b, s, ta, tb, Mode::bias); }});
+      cases.push_back({NSP_OP_matmul, name + "_accumulate", [=](Bench& b) { matmul(b, s, ta, tb, Mode::accumulate); }});
+    }
+  }
+  for (const Shape& s : {Shape{5, 7, 0, 0}, {5, 7, 0, 3}, {0, 4, 0, 0}, {3, 0, 0, 0}, {1, 1, 0, 0}, {400, 200, 0, 1}}) {
+    const std::string name = "bias_gradient_" + std::to_string(s.m) + "_" + std::to_string(s.n) + "_" + std::to_string(s.gap);
+    cases.push_back({NSP_OP_bias_gradient, name, [s](Bench& b) { bias_gradient(b, s.m, s.n, s.gap); }});
+  }
+}
+
+}  // namespace nsp_ops
