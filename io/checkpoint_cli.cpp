@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 std::string checkpoints_of(const std::string& run_dir) {
   std::error_code ignored;
   if (!fs::is_directory(run_dir, ignored))
-    throw Error(ErrorKind::input, "there is no run directory " + run_dir + ". The path does not exist or is no folder. Give the run.dir of a run.");
+    throw Error(ErrorKind::input,
+                "there is no run directory " + run_dir + ". The path does not exist or is no folder. Give the run.dir of a run.");
   return run_dir + "/checkpoints";
 }
 
@@ -65,8 +66,8 @@ std::string first_missing_shard(const std::string& folder, const Manifest& manif
 
 void print_row(std::ostream& out, const std::string& step, const std::string& size, const std::string& written, const std::string& replicas,
                const std::string& state) {
-  out << std::right << std::setw(10) << step << "  " << std::setw(10) << size << "  " << std::left << std::setw(20) << written << "  " << std::setw(8)
-      << replicas << "  " << state << "\n";
+  out << std::right << std::setw(10) << step << "  " << std::setw(10) << size << "  " << std::left << std::setw(20) << written << "  "
+      << std::setw(8) << replicas << "  " << state << "\n";
 }
 
 }  // namespace
@@ -88,7 +89,8 @@ int checkpoint_ls(const std::string& run_dir, std::ostream& out) {
     try {
       const Manifest manifest = read_manifest(folder + "/" + manifest_name);
       const std::string missing = first_missing_shard(folder, manifest);
-      print_row(out, std::to_string(step), size, manifest.written, replicas_of(manifest), missing.empty() ? "complete" : "damaged: " + missing + " is missing");
+      print_row(out, std::to_string(step), size, manifest.written, replicas_of(manifest),
+                missing.empty() ? "complete" : "damaged: " + missing + " is missing");
     } catch (const Error&) {
       print_row(out, std::to_string(step), size, "-", "-", "torn");
     }
@@ -100,7 +102,9 @@ int checkpoint_verify(const std::string& run_dir, std::ostream& out) {
   const std::string dir = checkpoints_of(run_dir);
   Hdf5Store store(dir);
   const std::vector<int64_t> steps = store.list();
-  if (steps.empty()) throw Error(ErrorKind::input, "there is nothing to verify in " + dir + ". It holds no complete checkpoint. Give the run.dir of a run that wrote one.");
+  if (steps.empty())
+    throw Error(ErrorKind::input,
+                "there is nothing to verify in " + dir + ". It holds no complete checkpoint. Give the run.dir of a run that wrote one.");
   int damaged = 0;
   for (int64_t step : steps) {
     std::string found;

@@ -29,17 +29,25 @@ void sync_path(const std::string& path, int flags, const char* kind) {
 
 }  // namespace
 
-std::string errno_text(int error) { return std::string(std::strerror(error)) + " (errno " + std::to_string(error) + ")"; }
+std::string errno_text(int error) {
+  return std::string(std::strerror(error)) + " (errno " + std::to_string(error) + ")";
+}
 
 // Opened for writing: NFS flushes only what the descriptor's user may write.
-void sync_file(const std::string& path) { sync_path(path, O_RDWR, "file"); }
-void sync_directory(const std::string& path) { sync_path(path, O_RDONLY | O_DIRECTORY, "folder"); }
+void sync_file(const std::string& path) {
+  sync_path(path, O_RDWR, "file");
+}
+void sync_directory(const std::string& path) {
+  sync_path(path, O_RDONLY | O_DIRECTORY, "folder");
+}
 
 void rename_file(const std::string& from, const std::string& to) {
   if (std::rename(from.c_str(), to.c_str()) != 0) fail("cannot rename " + from + " to " + to, errno);
 }
 
-void remove_quietly(const std::string& path) noexcept { ::unlink(path.c_str()); }
+void remove_quietly(const std::string& path) noexcept {
+  ::unlink(path.c_str());
+}
 
 int64_t free_bytes(const std::string& folder) {
   struct statvfs room {};

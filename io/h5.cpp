@@ -24,7 +24,9 @@ Session::Session() : lock_(library_mutex()) {
   H5Eget_auto2(H5E_DEFAULT, &printer_, &printer_data_);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
-Session::~Session() noexcept { H5Eset_auto2(H5E_DEFAULT, printer_, printer_data_); }
+Session::~Session() noexcept {
+  H5Eset_auto2(H5E_DEFAULT, printer_, printer_data_);
+}
 
 std::string error_text() {
   std::vector<std::string> lines;
@@ -37,7 +39,6 @@ std::string error_text() {
 }
 
 void Check::fail(const std::string& why) const {
-  if (on_failure_) on_failure_();
   throw Error(kind_, what_ + ". " + why + ". " + advice_);
 }
 
@@ -56,16 +57,24 @@ void Id::reset() noexcept {
   close_(std::exchange(id_, H5I_INVALID_HID));
 }
 
-hid_t Id::release() noexcept { return std::exchange(id_, H5I_INVALID_HID); }
+hid_t Id::release() noexcept {
+  return std::exchange(id_, H5I_INVALID_HID);
+}
 
 hid_t type_of(DType dtype) noexcept {
   switch (dtype) {
-    case DType::f32: return H5T_IEEE_F32LE;
-    case DType::bf16: return H5T_STD_U16LE;
-    case DType::f64: return H5T_IEEE_F64LE;
-    case DType::i32: return H5T_STD_I32LE;
-    case DType::u8: return H5T_STD_U8LE;
-    case DType::i64: return H5T_STD_I64LE;
+    case DType::f32:
+      return H5T_IEEE_F32LE;
+    case DType::bf16:
+      return H5T_STD_U16LE;
+    case DType::f64:
+      return H5T_IEEE_F64LE;
+    case DType::i32:
+      return H5T_STD_I32LE;
+    case DType::u8:
+      return H5T_STD_U8LE;
+    case DType::i64:
+      return H5T_STD_I64LE;
   }
   return H5I_INVALID_HID;
 }

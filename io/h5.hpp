@@ -33,12 +33,13 @@ std::string error_text();
 // Turns a negative result into Error(kind, "what: why. advice").
 class Check {
  public:
-  // on_failure runs before the throw, thus before any id of the failing scope is closed. May be empty.
-  Check(ErrorKind kind, std::string what, std::string advice, std::function<void()> on_failure = {})
-      : kind_(kind), what_(std::move(what)), advice_(std::move(advice)), on_failure_(std::move(on_failure)) {}
+  // trouble: says what went wrong where HDF5 does not know of it, else the empty string. May be absent.
+  Check(ErrorKind kind, std::string what, std::string advice, std::function<std::string()> trouble = {})
+      : kind_(kind), what_(std::move(what)), advice_(std::move(advice)), trouble_(std::move(trouble)) {}
   template <class Result>
   Result operator()(Result result) const {
-    if (result < 0) fail(error_text());
+    const std::string trouble = trouble_ ? trouble_() : std::string();
+    if (result < 0 || !trouble.empty()) fail(trouble.empty() ? error_text() : trouble);
     return result;
   }
   [[noreturn]] void fail(const std::string& why) const;
@@ -46,7 +47,7 @@ class Check {
  private:
   ErrorKind kind_;
   std::string what_, advice_;
-  std::function<void()> on_failure_;
+  std::function<std::string()> trouble_;
 };
 
 // Owns an id. Closing in the destructor ignores errors: what must be durable is closed by OutputFile::finish.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "io/h5.hpp"
+#include "io/h5_driver.hpp"
 
 namespace nsp::h5 {
 
@@ -16,19 +17,19 @@ class OutputFile {
 
   hid_t id() const noexcept { return file_.get(); }
   const std::string& path() const noexcept { return path_; }
-  // For every call that touches the file. A failure gives the file up: nothing more can be written.
+  // For every call that touches the file: also finds writes that failed behind HDF5's back. After a failure the file is lost.
   const Check& check() const noexcept { return check_; }
   // Closes the file and makes it durable (the folder is the caller's); Error(io).
   void finish();
 
  private:
   void reserve(int64_t bytes);
-  void divert() noexcept;
+  void give_up() noexcept;
 
   std::string path_;
+  std::shared_ptr<WriteState> state_;  // see WriteState
   Check check_;
   Id file_;
-  int descriptor_ = -1;  // HDF5's own; not ours to close
   bool finished_ = false;
 };
 

@@ -26,7 +26,9 @@ void write_set(hid_t file, const std::string& path, const Id& type, const Id& sp
   check(H5Dwrite(set.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, data));
 }
 
-std::string trimmed(const char* data, std::size_t bytes) { return std::string(data, strnlen(data, bytes)); }
+std::string trimmed(const char* data, std::size_t bytes) {
+  return std::string(data, strnlen(data, bytes));
+}
 
 // The type of a data set of fixed texts or of one attribute, if it is one.
 Id fixed_text_type(hid_t type_id, const Check& check) {

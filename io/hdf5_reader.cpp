@@ -11,7 +11,7 @@
 namespace nsp {
 namespace {
 
-constexpr std::size_t most_open_shards = 64;                 // well below any limit of open files
+constexpr std::size_t most_open_shards = 64;  // well below any limit of open files
 constexpr int64_t bytes_per_read = int64_t{256} << 20;
 
 }  // namespace
@@ -19,17 +19,21 @@ constexpr int64_t bytes_per_read = int64_t{256} << 20;
 Hdf5Reader::Hdf5Reader(const std::string& folder) : Hdf5Reader(folder, read_manifest(folder + "/" + manifest_name)) {}
 
 Hdf5Reader::Hdf5Reader(const std::string& folder, Manifest manifest)
-    : PieceReader(manifest.step, folder, std::move(manifest.attributes), PieceIndex(std::move(manifest.pieces), ErrorKind::input, "checkpoint " + folder)),
+    : PieceReader(manifest.step, folder, std::move(manifest.attributes),
+                  PieceIndex(std::move(manifest.pieces), ErrorKind::input, "checkpoint " + folder)),
       folder_(folder),
       run_(std::move(manifest.run)) {}
 
-std::string Hdf5Reader::file_of(const PieceRecord& piece) const { return folder_ + "/" + shard_name(run_, step(), piece.rank); }
+std::string Hdf5Reader::file_of(const PieceRecord& piece) const {
+  return folder_ + "/" + shard_name(run_, step(), piece.rank);
+}
 
 hid_t Hdf5Reader::shard(const PieceRecord& piece, const h5::Check& check) {
   if (const auto at = open_.find(piece.rank); at != open_.end()) return at->second.get();
   const std::string path = file_of(piece);
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) check.fail(errno == ENOENT ? "The shard is missing" : "The shard cannot be read: " + errno_text(errno));
+  if (::stat(path.c_str(), &info) != 0)
+    check.fail(errno == ENOENT ? "The shard is missing" : "The shard cannot be read: " + errno_text(errno));
   if (open_.size() >= most_open_shards) open_.clear();
   return open_.emplace(piece.rank, h5::open_to_read(path, check)).first->second.get();
 }

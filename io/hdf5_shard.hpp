@@ -11,7 +11,8 @@ class Hdf5Shard : public ShardWriter {
   // folder: the step's, existing; the shard is <folder>/<shard_name>.tmp until the checkpoint is committed.
   Hdf5Shard(std::string folder, int64_t step, int rank, const std::string& run, int64_t bytes);
   ~Hdf5Shard() override;
-  void put(const std::string& name, DType dtype, const std::vector<int64_t>& shape, int64_t offset, const void* data, int64_t count) override;
+  void put(const std::string& name, DType dtype, const std::vector<int64_t>& shape, int64_t offset, const void* data,
+           int64_t count) override;
   std::vector<PieceRecord> finish() override;
 
  private:

@@ -18,7 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 
 void require_run_id(const std::string& run) {
-  const auto plain = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-' || c == '_'; };
+  const auto plain = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-' || c == '_';
+  };
   NSP_REQUIRE(!run.empty() && run.size() <= 100 && run.front() != '.' && std::all_of(run.begin(), run.end(), plain),
               "the id of a run, '" + run + "', becomes part of file names");
 }
@@ -56,7 +58,8 @@ std::unique_ptr<ShardWriter> Hdf5Store::begin(int64_t step, int rank, const std:
   std::error_code error;
   fs::create_directories(folder, error);
   if (error)
-    throw Error(ErrorKind::io, "cannot create the checkpoint folder " + folder + ". " + error.message() + ". Check the path and your permissions.");
+    throw Error(ErrorKind::io,
+                "cannot create the checkpoint folder " + folder + ". " + error.message() + ". Check the path and your permissions.");
   if (const int64_t room = free_bytes(folder); bytes > room) {
     fs::remove(folder, error);  // only if empty
     throw Error(ErrorKind::io, "there is no room for checkpoint " + folder + ". This rank needs " + std::to_string(bytes) + " bytes, " +
@@ -70,7 +73,8 @@ void Hdf5Store::commit(int64_t step, const std::string& run, const Attributes& a
   const std::string folder = where(step), manifest_path = folder + "/" + manifest_name;
   const PieceIndex index(pieces, ErrorKind::inconsistent, "checkpoint " + folder);
   if (const std::string gap = index.first_gap(); !gap.empty())
-    throw Error(ErrorKind::inconsistent, "checkpoint " + folder + " is incomplete: " + gap + ". A rank did not write its part. Please report it.");
+    throw Error(ErrorKind::inconsistent,
+                "checkpoint " + folder + " is incomplete: " + gap + ". A rank did not write its part. Please report it.");
   std::set<std::string> shards;
   for (const PieceRecord& piece : index.pieces()) {
     if (piece.count > 0) shards.insert(shard_name(run, step, piece.rank));
@@ -92,7 +96,9 @@ void Hdf5Store::commit(int64_t step, const std::string& run, const Attributes& a
   remove_strangers(folder, shards);
 }
 
-void Hdf5Store::rollback(int64_t step) noexcept { remove_uncommitted(where(step)); }
+void Hdf5Store::rollback(int64_t step) noexcept {
+  remove_uncommitted(where(step));
+}
 
 std::vector<int64_t> Hdf5Store::list() {
   std::vector<int64_t> steps = steps_in(dir_);
@@ -123,6 +129,8 @@ void Hdf5Store::prune(int keep, int64_t keep_every) {
   if (kept > 0) sync_directory(dir_);
 }
 
-std::string Hdf5Store::where(int64_t step) const { return step_folder(dir_, step); }
+std::string Hdf5Store::where(int64_t step) const {
+  return step_folder(dir_, step);
+}
 
 }  // namespace nsp

@@ -1,5 +1,7 @@
 #include "io/llmc_file.hpp"
 
+#include <sys/stat.h>
+
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -26,16 +28,16 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 
 File open_file(const std::string& path) {
   File file(std::fopen(path.c_str(), "rb"));
-  if (!file) throw Error(ErrorKind::io, "cannot open the model file " + path + ". " + errno_text(errno) + ". Check the path and your permissions.");
+  if (!file)
+    throw Error(ErrorKind::io, "cannot open the model file " + path + ". " + errno_text(errno) + ". Check the path and your permissions.");
   return file;
 }
 
 int64_t size_of_file(std::FILE* file, const std::string& path) {
-  const bool moved = ::fseeko(file, 0, SEEK_END) == 0;
-  const int64_t bytes = moved ? ::ftello(file) : -1;
-  if (bytes < 0 || ::fseeko(file, 0, SEEK_SET) != 0)
-    throw Error(ErrorKind::io, "cannot measure the model file " + path + ". " + errno_text(errno) + ". It must be a plain file.");
-  return bytes;
+  struct stat info {};
+  if (::fstat(::fileno(file), &info) != 0 || !S_ISREG(info.st_mode))
+    throw Error(ErrorKind::io, "cannot read the model file " + path + ". It is no plain file. Check the path.");
+  return info.st_size;
 }
 
 Header read_header(std::FILE* file, const std::string& path) {
@@ -45,9 +47,11 @@ Header read_header(std::FILE* file, const std::string& path) {
   if (bytes >= sizeof pointer - 1 && std::memcmp(header.data(), pointer, sizeof pointer - 1) == 0)
     refuse(path, "It is a Git LFS pointer, not the model itself", "Run `git lfs pull` where it came from");
   if (bytes < 2 * sizeof(int32_t) || header[0] != magic)
-    refuse(path, "It does not start with llm.c's model number 20240326", "Give a model file of llm.c (gpt2_124M.bin) or a checkpoint of nsp");
+    refuse(path, "It does not start with llm.c's model number 20240326",
+           "Give a model file of llm.c (gpt2_124M.bin) or a checkpoint of nsp");
   if (header[1] == version_bf16)
-    refuse(path, "It has version 5 (bf16), which this nsp does not read", "Give the fp32 file of the same model (version 3, without _bf16 in its name)");
+    refuse(path, "It has version 5 (bf16), which this nsp does not read",
+           "Give the fp32 file of the same model (version 3, without _bf16 in its name)");
   if (header[1] != version_fp32)
     refuse(path, "It has version " + std::to_string(header[1]) + "; version 3 (fp32) is read", "Write it again with llm.c's train_gpt2.py");
   if (bytes < sizeof header) refuse(path, "It ends within its header", "Copy it again");
@@ -59,13 +63,14 @@ LlmcModel sizes_from(const Header& header, const std::string& path) {
   model.context = header[2], model.vocab = header[3], model.layers = header[4], model.heads = header[5], model.channels = header[6],
   model.padded_vocab = header[7];
   // Bounds far above any model, so that the products below cannot overflow.
-  const bool sane = model.context > 0 && model.context <= 1 << 26 && model.vocab > 0 && model.padded_vocab >= model.vocab && model.padded_vocab <= 1 << 26 &&
-                    model.layers > 0 && model.layers <= 1 << 14 && model.heads > 0 && model.channels > 0 && model.channels <= 1 << 18 &&
-                    model.channels % model.heads == 0;
+  const bool sane = model.context > 0 && model.context <= 1 << 26 && model.vocab > 0 && model.padded_vocab >= model.vocab &&
+                    model.padded_vocab <= 1 << 26 && model.layers > 0 && model.layers <= 1 << 14 && model.heads > 0 && model.channels > 0 &&
+                    model.channels <= 1 << 18 && model.channels % model.heads == 0;
   if (!sane)
-    refuse(path, "Its sizes are impossible: context " + std::to_string(model.context) + ", vocabulary " + std::to_string(model.vocab) + " (padded " +
-                     std::to_string(model.padded_vocab) + "), layers " + std::to_string(model.layers) + ", heads " + std::to_string(model.heads) +
-                     ", channels " + std::to_string(model.channels),
+    refuse(path,
+           "Its sizes are impossible: context " + std::to_string(model.context) + ", vocabulary " + std::to_string(model.vocab) +
+               " (padded " + std::to_string(model.padded_vocab) + "), layers " + std::to_string(model.layers) + ", heads " +
+               std::to_string(model.heads) + ", channels " + std::to_string(model.channels),
            "The file is damaged; copy it again");
   return model;
 }
@@ -117,7 +122,8 @@ LlmcModel read_llmc_model(const std::string& path) {
   for (const Kind& kind : kinds) floats += kind.copies * kind.stored;
   const int64_t expected = static_cast<int64_t>(sizeof(Header)) + floats * static_cast<int64_t>(sizeof(float));
   if (bytes != expected)
-    refuse(path, "It has " + std::to_string(bytes) + " bytes, and a model of its sizes has " + std::to_string(expected), "The file is torn or damaged; copy it again");
+    refuse(path, "It has " + std::to_string(bytes) + " bytes, and a model of its sizes has " + std::to_string(expected),
+           "The file is torn or damaged; copy it again");
   model.storage.reset(new float[static_cast<std::size_t>(floats)]);  // not value-initialised: it is read over at once
   if (std::fread(model.storage.get(), sizeof(float), static_cast<std::size_t>(floats), file.get()) != static_cast<std::size_t>(floats))
     throw Error(ErrorKind::io, "cannot read the model file " + path + ". " + errno_text(errno) + ". Check the file system.");

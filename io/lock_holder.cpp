@@ -37,7 +37,9 @@ bool process_start(int64_t pid, char* state, std::string* start) {
   return true;
 }
 
-bool has_proc() { return !first_line("/proc/self/stat").empty(); }
+bool has_proc() {
+  return !first_line("/proc/self/stat").empty();
+}
 
 }  // namespace
 
@@ -62,8 +64,8 @@ LockHolder this_process() {
 std::string lock_text(const LockHolder& holder) {
   std::ostringstream out;
   out << "# An nsp job runs in this directory. Its heartbeat is the modification time of this file.\n"
-      << "host " << holder.host << "\npid " << holder.pid << "\nstart " << holder.start << "\nboot " << holder.boot << "\njob " << holder.job
-      << "\nsince " << holder.since << "\ntoken " << holder.token << "\n";
+      << "host " << holder.host << "\npid " << holder.pid << "\nstart " << holder.start << "\nboot " << holder.boot << "\njob "
+      << holder.job << "\nsince " << holder.since << "\ntoken " << holder.token << "\n";
   return out.str();
 }
 
@@ -97,8 +99,9 @@ bool is_gone(const LockHolder& holder, const LockHolder& self) {
 
 std::string describe(const LockHolder& holder) {
   if (holder.host.empty()) return "an unknown process";
-  return "process " + std::to_string(holder.pid) + " on host " + holder.host + (holder.job.empty() ? "" : " (Slurm job " + holder.job + ")") +
-         ", since " + (holder.since.empty() ? "an unknown time" : holder.since);
+  return "process " + std::to_string(holder.pid) + " on host " + holder.host +
+         (holder.job.empty() ? "" : " (Slurm job " + holder.job + ")") + ", since " +
+         (holder.since.empty() ? "an unknown time" : holder.since);
 }
 
 }  // namespace nsp

@@ -7,12 +7,12 @@
 namespace nsp {
 
 struct LockHolder {
-  std::string host, boot;   // boot: the kernel's id of this start of the machine, if it has one
+  std::string host, boot;  // boot: the kernel's id of this start of the machine, if it has one
   int64_t pid = 0;
-  std::string start;        // of the process, in clock ticks since boot: a pid alone may have been given to another process
-  std::string job;          // SLURM_JOB_ID or empty
-  std::string since;        // UTC
-  std::string token;        // random; tells two locks of the same process apart
+  std::string start;  // of the process, in clock ticks since boot: a pid alone may have been given to another process
+  std::string job;    // SLURM_JOB_ID or empty
+  std::string since;  // UTC
+  std::string token;  // random; tells two locks of the same process apart
 };
 
 LockHolder this_process();

@@ -19,10 +19,14 @@ const std::string tensors = "/nsp/tensors/", piece_table = "/nsp/pieces/", shard
 std::string escaped(const std::string& key) {
   std::string name;
   for (char c : key) {
-    if (c == '/') name += "%2F";
-    else if (c == '%') name += "%25";
-    else if (c == '.' && key.find_first_not_of('.') == std::string::npos) name += "%2E";
-    else name += c;
+    if (c == '/')
+      name += "%2F";
+    else if (c == '%')
+      name += "%25";
+    else if (c == '.' && key.find_first_not_of('.') == std::string::npos)
+      name += "%2E";
+    else
+      name += c;
   }
   return name;
 }
@@ -105,12 +109,24 @@ void set_fill(hid_t properties, DType dtype, const h5::Check& check) {
   const uint8_t most8 = UINT8_MAX;
   const void* value = nullptr;
   switch (dtype) {
-    case DType::f32: value = &nan32; break;
-    case DType::f64: value = &nan64; break;
-    case DType::bf16: value = &nan16; break;
-    case DType::i32: value = &least32; break;
-    case DType::i64: value = &least64; break;
-    case DType::u8: value = &most8; break;
+    case DType::f32:
+      value = &nan32;
+      break;
+    case DType::f64:
+      value = &nan64;
+      break;
+    case DType::bf16:
+      value = &nan16;
+      break;
+    case DType::i32:
+      value = &least32;
+      break;
+    case DType::i64:
+      value = &least64;
+      break;
+    case DType::u8:
+      value = &most8;
+      break;
   }
   check(H5Pset_fill_value(properties, h5::type_of(dtype), value));
 }
@@ -142,7 +158,8 @@ void write_view(hid_t file, const std::string& name, const TensorPieces& tensor,
   }
   check(H5Sselect_all(space.get()));
   const h5::Id links = h5::creates_groups(check);
-  const h5::Id set(check(H5Dcreate2(file, name.c_str(), h5::type_of(tensor.dtype), space.get(), links.get(), properties.get(), H5P_DEFAULT)), H5Dclose);
+  const h5::Id set(
+      check(H5Dcreate2(file, name.c_str(), h5::type_of(tensor.dtype), space.get(), links.get(), properties.get(), H5P_DEFAULT)), H5Dclose);
   h5::write_attribute(set.get(), "dtype", name_of(tensor.dtype), check);
 }
 
@@ -156,19 +173,29 @@ DType dtype_named(const std::string& name, const h5::Check& check) {
 std::vector<PieceRecord> read_pieces(hid_t file, int64_t limit, const h5::Check& check) {
   const auto names = h5::read_texts(file, tensors + "name", limit, check), dtypes = h5::read_texts(file, tensors + "dtype", limit, check);
   const auto shapes = h5::read_column(file, tensors + "shape", limit, check);
-  const auto tensor = h5::read_column(file, piece_table + "tensor", limit, check), offset = h5::read_column(file, piece_table + "offset", limit, check),
-             count = h5::read_column(file, piece_table + "count", limit, check), rank = h5::read_column(file, piece_table + "rank", limit, check),
+  const auto tensor = h5::read_column(file, piece_table + "tensor", limit, check),
+             offset = h5::read_column(file, piece_table + "offset", limit, check),
+             count = h5::read_column(file, piece_table + "count", limit, check),
+             rank = h5::read_column(file, piece_table + "rank", limit, check),
              checksum = h5::read_column(file, piece_table + "checksum", limit, check);
   const std::size_t n = tensor.size();
-  if (dtypes.size() != names.size() || shapes.size() != names.size() * NSP_MAX_RANK || offset.size() != n || count.size() != n || rank.size() != n ||
-      checksum.size() != n)
+  if (dtypes.size() != names.size() || shapes.size() != names.size() * NSP_MAX_RANK || offset.size() != n || count.size() != n ||
+      rank.size() != n || checksum.size() != n)
     check.fail("its tables have different lengths");
   std::vector<PieceRecord> pieces;
   for (std::size_t i = 0; i < n; ++i) {
-    if (tensor[i] < 0 || tensor[i] >= static_cast<int64_t>(names.size()) || rank[i] < 0 || rank[i] > INT32_MAX) check.fail("a piece of no tensor or rank");
+    if (tensor[i] < 0 || tensor[i] >= static_cast<int64_t>(names.size()) || rank[i] < 0 || rank[i] > INT32_MAX)
+      check.fail("a piece of no tensor or rank");
     const auto row = static_cast<std::size_t>(tensor[i]);
-    PieceRecord piece{names[row], dtype_named(dtypes[row], check), {}, offset[i], count[i], static_cast<int>(rank[i]), static_cast<uint64_t>(checksum[i])};
-    for (std::size_t d = 0; d < NSP_MAX_RANK && shapes[row * NSP_MAX_RANK + d] >= 0; ++d) piece.shape.push_back(shapes[row * NSP_MAX_RANK + d]);
+    PieceRecord piece{names[row],
+                      dtype_named(dtypes[row], check),
+                      {},
+                      offset[i],
+                      count[i],
+                      static_cast<int>(rank[i]),
+                      static_cast<uint64_t>(checksum[i])};
+    for (std::size_t d = 0; d < NSP_MAX_RANK && shapes[row * NSP_MAX_RANK + d] >= 0; ++d)
+      piece.shape.push_back(shapes[row * NSP_MAX_RANK + d]);
     pieces.push_back(std::move(piece));
   }
   return pieces;
@@ -190,7 +217,9 @@ Attributes read_texts_of(hid_t file, int64_t limit, const h5::Check& check) {
 
 }  // namespace
 
-std::string piece_path(const PieceRecord& piece) { return piece.name + "/" + std::to_string(piece.offset); }
+std::string piece_path(const PieceRecord& piece) {
+  return piece.name + "/" + std::to_string(piece.offset);
+}
 
 void write_manifest(h5::OutputFile& out, const Manifest& manifest, const PieceIndex& index) {
   h5::Session session;
@@ -203,7 +232,8 @@ void write_manifest(h5::OutputFile& out, const Manifest& manifest, const PieceIn
     const h5::Id group(check(H5Gcreate2(file, "/nsp/attributes", links.get(), H5P_DEFAULT, H5P_DEFAULT)), H5Gclose);
   }
   for (const auto& [key, text] : manifest.attributes) {
-    NSP_REQUIRE(!key.empty() && key.find('\0') == std::string::npos && text.find('\0') == std::string::npos, "checkpoint attributes are texts");
+    NSP_REQUIRE(!key.empty() && key.find('\0') == std::string::npos && text.find('\0') == std::string::npos,
+                "checkpoint attributes are texts");
     h5::write_text(file, texts + escaped(key), text, check);
   }
   for (const auto& [name, tensor] : index.tensors()) write_view(file, name, tensor, manifest, index, check);
@@ -214,13 +244,15 @@ void write_manifest(h5::OutputFile& out, const Manifest& manifest, const PieceIn
   h5::write_attribute(root.get(), "run", manifest.run, check);
   h5::write_attribute(root.get(), "written", manifest.written, check);
   h5::write_attribute(root.get(), "checksum", "xxh64", check);
-  h5::write_attribute(root.get(), "table_checksum", std::vector<int64_t>{static_cast<int64_t>(checksum_of(manifest, index.pieces()))}, check);
+  h5::write_attribute(root.get(), "table_checksum", std::vector<int64_t>{static_cast<int64_t>(checksum_of(manifest, index.pieces()))},
+                      check);
 }
 
 Manifest read_manifest(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0)
-    throw Error(ErrorKind::input, "there is no checkpoint manifest " + path + ". The checkpoint was never completed or was removed. Use another step.");
+    throw Error(ErrorKind::input,
+                "there is no checkpoint manifest " + path + ". The checkpoint was never completed or was removed. Use another step.");
   const h5::Check check(ErrorKind::input, "checkpoint manifest " + path + " is torn or damaged", "Use an earlier checkpoint.");
   h5::Session session;
   const h5::Id file = h5::open_to_read(path, check);
@@ -232,8 +264,8 @@ Manifest read_manifest(const std::string& path) {
     return values[0];
   };
   if (const int64_t version = one("format_version"); version != format_version)
-    throw Error(ErrorKind::input, "checkpoint manifest " + path + " has format version " + std::to_string(version) + ". This nsp reads version " +
-                                      std::to_string(format_version) + ". Use the nsp that wrote it.");
+    throw Error(ErrorKind::input, "checkpoint manifest " + path + " has format version " + std::to_string(version) +
+                                      ". This nsp reads version " + std::to_string(format_version) + ". Use the nsp that wrote it.");
   Manifest manifest;
   manifest.step = one("step");
   manifest.run = h5::read_text_attribute(root.get(), "run", check);

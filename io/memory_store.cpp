@@ -13,7 +13,9 @@ namespace {
 using PieceKey = std::pair<std::string, int64_t>;  // name, offset
 using Bytes = std::map<PieceKey, std::vector<char>>;
 
-std::string place(int64_t step) { return "memory:step_" + std::to_string(step); }
+std::string place(int64_t step) {
+  return "memory:step_" + std::to_string(step);
+}
 
 struct Committed {
   std::string run;
@@ -29,7 +31,7 @@ struct MemoryStore::State {
   std::mutex mutex;
   std::map<int64_t, Committed> committed;
   std::map<int64_t, std::map<int, Bytes>> uncommitted;  // step -> rank -> pieces
-  std::map<Operation, int> fail_after;                   // calls left until the one that fails
+  std::map<Operation, int> fail_after;                  // calls left until the one that fails
   int64_t free_bytes = INT64_MAX;
 
   // REQUIRES mutex held.
@@ -57,7 +59,8 @@ class MemoryStore::Writer : public ShardWriter {
     at->second.erase(rank_);
     if (at->second.empty()) state_->uncommitted.erase(at);
   }
-  void put(const std::string& name, DType dtype, const std::vector<int64_t>& shape, int64_t offset, const void* data, int64_t count) override {
+  void put(const std::string& name, DType dtype, const std::vector<int64_t>& shape, int64_t offset, const void* data,
+           int64_t count) override {
     NSP_REQUIRE(!finished_, "nothing is put into a finished shard");
     require_storable(name, shape, offset, count);
     const std::size_t bytes = static_cast<std::size_t>(count) * size_of(dtype);
@@ -95,7 +98,8 @@ class MemoryStore::Reader : public PieceReader {
     if (count == 0) return;
     const auto at = bytes_.find({piece.name, piece.offset});
     if (at == bytes_.end())
-      throw Error(ErrorKind::input, "checkpoint " + place(step()) + " is damaged: " + describe(piece) + " is missing. Use an earlier checkpoint.");
+      throw Error(ErrorKind::input,
+                  "checkpoint " + place(step()) + " is damaged: " + describe(piece) + " is missing. Use an earlier checkpoint.");
     const std::size_t size = size_of(piece.dtype);
     std::memcpy(out, at->second.data() + static_cast<std::size_t>(lo) * size, static_cast<std::size_t>(count) * size);
   }
@@ -121,7 +125,8 @@ std::unique_ptr<ShardWriter> MemoryStore::begin(int64_t step, int rank, const st
 void MemoryStore::commit(int64_t step, const std::string& run, const Attributes& attributes, const std::vector<PieceRecord>& pieces) {
   PieceIndex index(pieces, ErrorKind::inconsistent, "checkpoint " + place(step));
   if (const std::string gap = index.first_gap(); !gap.empty())
-    throw Error(ErrorKind::inconsistent, "checkpoint " + place(step) + " is incomplete. " + gap + ". A rank did not write its part; please report it.");
+    throw Error(ErrorKind::inconsistent,
+                "checkpoint " + place(step) + " is incomplete. " + gap + ". A rank did not write its part; please report it.");
   std::lock_guard lock(state_->mutex);
   state_->count(Operation::commit, "committing " + place(step));
   Committed made{run, attributes, index.pieces(), {}, false};
@@ -178,7 +183,9 @@ void MemoryStore::prune(int keep, int64_t keep_every) {
   std::erase_if(state_->uncommitted, [newest](const auto& shards) { return shards.first < newest; });
 }
 
-std::string MemoryStore::where(int64_t step) const { return place(step); }
+std::string MemoryStore::where(int64_t step) const {
+  return place(step);
+}
 
 void MemoryStore::fail(Operation operation, int nth) {
   std::lock_guard lock(state_->mutex);

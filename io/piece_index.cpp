@@ -40,13 +40,15 @@ int64_t elements_of(const std::vector<int64_t>& shape) {
 void require_storable(const std::string& name, const std::vector<int64_t>& shape, int64_t offset, int64_t count) {
   NSP_REQUIRE(storable_name(name), "'" + name + "' cannot be the name of a checkpoint tensor");
   const int64_t elements = elements_of(shape);
-  NSP_REQUIRE(offset >= 0 && count >= 0 && count <= elements && offset <= elements - count, "a piece lies within its tensor '" + name + "'");
+  NSP_REQUIRE(offset >= 0 && count >= 0 && count <= elements && offset <= elements - count,
+              "a piece lies within its tensor '" + name + "'");
 }
 
 PieceIndex::PieceIndex(std::vector<PieceRecord> pieces, ErrorKind kind, const std::string& where) : pieces_(std::move(pieces)) {
   auto refuse = [&](const std::string& name, const std::string& why) {
-    throw Error(kind, where + ": the pieces of tensor '" + name + "' do not fit together. " + why +
-                          (kind == ErrorKind::input ? ". Use an earlier checkpoint." : ". Ranks disagree about the plan; please report it."));
+    throw Error(kind,
+                where + ": the pieces of tensor '" + name + "' do not fit together. " + why +
+                    (kind == ErrorKind::input ? ". Use an earlier checkpoint." : ". Ranks disagree about the plan; please report it."));
   };
   for (const PieceRecord& piece : pieces_) {
     int64_t elements = 0;
@@ -61,7 +63,8 @@ PieceIndex::PieceIndex(std::vector<PieceRecord> pieces, ErrorKind kind, const st
     if (pieces_[i].count > 0) tensors_.at(pieces_[i].name).pieces.push_back(i);
   }
   for (auto& [name, tensor] : tensors_) {
-    std::sort(tensor.pieces.begin(), tensor.pieces.end(), [this](std::size_t a, std::size_t b) { return pieces_[a].offset < pieces_[b].offset; });
+    std::sort(tensor.pieces.begin(), tensor.pieces.end(),
+              [this](std::size_t a, std::size_t b) { return pieces_[a].offset < pieces_[b].offset; });
     for (std::size_t i = 1; i < tensor.pieces.size(); ++i) {
       const PieceRecord& before = pieces_[tensor.pieces[i - 1]];
       const PieceRecord& piece = pieces_[tensor.pieces[i]];
@@ -79,7 +82,8 @@ std::string PieceIndex::first_gap() const {
       if (pieces_[i].offset != at) break;
       at += pieces_[i].count;
     }
-    if (at < tensor.elements) return "tensor '" + name + "' lacks elements from " + std::to_string(at) + " of " + std::to_string(tensor.elements);
+    if (at < tensor.elements)
+      return "tensor '" + name + "' lacks elements from " + std::to_string(at) + " of " + std::to_string(tensor.elements);
   }
   return {};
 }

@@ -10,12 +10,20 @@ namespace {
 
 constexpr int64_t block_elements = int64_t{1} << 20;  // read at a time where only the checksum is wanted
 
-std::string range_text(int64_t lo, int64_t count) { return "[" + std::to_string(lo) + ", " + std::to_string(lo + count) + ")"; }
+std::string range_text(int64_t lo, int64_t count) {
+  std::string text = "[";
+  text.append(std::to_string(lo)).append(", ").append(std::to_string(lo + count)).append(")");
+  return text;
+}
 
 }  // namespace
 
 PieceReader::PieceReader(int64_t step, std::string where, Attributes attributes, PieceIndex index)
-    : step_(step), where_(std::move(where)), attributes_(std::move(attributes)), index_(std::move(index)), verified_(index_.pieces().size()) {}
+    : step_(step),
+      where_(std::move(where)),
+      attributes_(std::move(attributes)),
+      index_(std::move(index)),
+      verified_(index_.pieces().size()) {}
 
 std::string PieceReader::describe(const PieceRecord& piece) const {
   return "piece " + range_text(piece.offset, piece.count) + " of '" + piece.name + "' in shard " + file_of(piece);
@@ -24,8 +32,9 @@ std::string PieceReader::describe(const PieceRecord& piece) const {
 const TensorPieces& PieceReader::tensor(const std::string& name) const {
   const auto at = index_.tensors().find(name);
   if (at == index_.tensors().end())
-    throw Error(ErrorKind::input, "checkpoint " + where_ + " has no tensor '" + name +
-                                      "'. It was written by a run with another model, optimizer or plug-ins. Resume with the settings of that run.");
+    throw Error(ErrorKind::input,
+                "checkpoint " + where_ + " has no tensor '" + name +
+                    "'. It was written by a run with another model, optimizer or plug-ins. Resume with the settings of that run.");
   return at->second;
 }
 
@@ -40,9 +49,8 @@ void PieceReader::get(const std::string& name, DType dtype, int64_t offset, int6
                                       ". Resume with the model of the run that wrote it.");
   const int64_t end = offset + count;
   int64_t at = offset;
-  auto first = std::partition_point(whole.pieces.begin(), whole.pieces.end(), [&](std::size_t i) {
-    return pieces()[i].offset + pieces()[i].count <= offset;
-  });
+  auto first = std::partition_point(whole.pieces.begin(), whole.pieces.end(),
+                                    [&](std::size_t i) { return pieces()[i].offset + pieces()[i].count <= offset; });
   for (auto i = first; i != whole.pieces.end() && at < end && pieces()[*i].offset <= at; ++i) {
     const PieceRecord& piece = pieces()[*i];
     const int64_t hi = std::min(end, piece.offset + piece.count);
@@ -73,8 +81,9 @@ void PieceReader::read_checked(std::size_t i, int64_t lo, int64_t count, char* o
     }
   }
   if (hash.digest() != piece.checksum)
-    throw Error(ErrorKind::input, "checkpoint " + where_ + " is damaged: " + describe(piece) +
-                                      " is not what was written. Its checksum differs. Use an earlier checkpoint, and check the file system.");
+    throw Error(ErrorKind::input,
+                "checkpoint " + where_ + " is damaged: " + describe(piece) +
+                    " is not what was written. Its checksum differs. Use an earlier checkpoint, and check the file system.");
   verified_[i] = true;
 }
 

@@ -32,7 +32,8 @@ class Descriptor {
 };
 
 [[noreturn]] void fail(const std::string& path, int error) {
-  throw Error(ErrorKind::io, "cannot write the run lock " + path + ". " + errno_text(error) + ". Check that the run directory exists, its free space and your permissions.");
+  throw Error(ErrorKind::io, "cannot write the run lock " + path + ". " + errno_text(error) +
+                                 ". Check that the run directory exists, its free space and your permissions.");
 }
 
 struct Found {
@@ -64,7 +65,9 @@ void write_new(const std::string& path, const std::string& text, struct stat* in
   }
 }
 
-bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
 
 // Why the lock may be taken over, or the empty string.
 std::string reason_to_take(const LockHolder& holder, const LockHolder& self, int64_t age) {
@@ -80,8 +83,10 @@ bool remove_stale(const std::string& path, const std::string& aside, const Found
   if (std::rename(path.c_str(), aside.c_str()) != 0) return errno == ENOENT;
   const Found moved = look(aside);
   const bool right = moved.exists && same_file(moved.info, judged.info) && moved.text == judged.text;
-  if (right || ::link(aside.c_str(), path.c_str()) == 0 || errno == EEXIST) remove_quietly(aside);
-  else std::rename(aside.c_str(), path.c_str());  // no hard links here
+  if (right || ::link(aside.c_str(), path.c_str()) == 0 || errno == EEXIST)
+    remove_quietly(aside);
+  else
+    std::rename(aside.c_str(), path.c_str());  // no hard links here
   return right;
 }
 
@@ -103,12 +108,16 @@ RunLock::RunLock(const std::string& run_dir) : path_(run_dir + "/lock"), pid_(::
     const int64_t age = now.st_mtime - found.info.st_mtime;
     const std::string reason = reason_to_take(holder, self, age);
     if (reason.empty())
-      throw Error(ErrorKind::usage, "another job runs in " + run_dir + ". Its lock is held by " + describe(holder) + ", heartbeat " +
-                                        std::to_string(age < 0 ? 0 : age) + " s ago. Wait for it, stop it, or choose another run.dir; a job that died elsewhere frees the directory after " +
-                                        std::to_string(stale_seconds) + " s.");
-    if (remove_stale(path_, path_ + "." + token_ + ".stale", found)) taken_over_ = "the lock of " + describe(holder) + " was taken over: " + reason;
+      throw Error(ErrorKind::usage,
+                  "another job runs in " + run_dir + ". Its lock is held by " + describe(holder) + ", heartbeat " +
+                      std::to_string(age < 0 ? 0 : age) +
+                      " s ago. Wait for it, stop it, or choose another run.dir; a job that died elsewhere frees the directory after " +
+                      std::to_string(stale_seconds) + " s.");
+    if (remove_stale(path_, path_ + "." + token_ + ".stale", found))
+      taken_over_ = "the lock of " + describe(holder) + " was taken over: " + reason;
   }
-  throw Error(ErrorKind::usage, "another job starts in " + run_dir + " at the same time. It took the lock first. Wait for it, or choose another run.dir.");
+  throw Error(ErrorKind::usage,
+              "another job starts in " + run_dir + " at the same time. It took the lock first. Wait for it, or choose another run.dir.");
 }
 
 // True if path_ now is our file; false if there is a lock already.

@@ -33,9 +33,15 @@ bool ends_with(const std::string& text, const std::string& end) {
 
 }  // namespace
 
-std::string step_name(int64_t step) { return "step_" + padded(step, 8); }
-std::string shard_name(const std::string& run, int64_t step, int rank) { return run + "_" + padded(step, 8) + "_rank_" + padded(rank, 4) + ".h5"; }
-std::string step_folder(const std::string& checkpoints_dir, int64_t step) { return checkpoints_dir + "/" + step_name(step); }
+std::string step_name(int64_t step) {
+  return "step_" + padded(step, 8);
+}
+std::string shard_name(const std::string& run, int64_t step, int rank) {
+  return run + "_" + padded(step, 8) + "_rank_" + padded(rank, 4) + ".h5";
+}
+std::string step_folder(const std::string& checkpoints_dir, int64_t step) {
+  return checkpoints_dir + "/" + step_name(step);
+}
 
 bool has_manifest(const std::string& folder) {
   std::error_code ignored;

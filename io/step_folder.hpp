@@ -11,9 +11,9 @@ namespace nsp {
 inline constexpr const char* manifest_name = "manifest.h5";
 inline constexpr const char* unfinished_suffix = ".tmp";
 
-std::string step_name(int64_t step);                                            // "step_00000200"
-std::string shard_name(const std::string& run, int64_t step, int rank);         // "<run>_00000200_rank_0000.h5"
-std::string step_folder(const std::string& checkpoints_dir, int64_t step);      // "<dir>/step_00000200"
+std::string step_name(int64_t step);                                        // "step_00000200"
+std::string shard_name(const std::string& run, int64_t step, int rank);     // "<run>_00000200_rank_0000.h5"
+std::string step_folder(const std::string& checkpoints_dir, int64_t step);  // "<dir>/step_00000200"
 bool has_manifest(const std::string& folder);
 // Steps that have a folder, ascending, with or without a manifest. Empty if the folder of checkpoints does not exist.
 std::vector<int64_t> steps_in(const std::string& checkpoints_dir);

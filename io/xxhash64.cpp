@@ -20,8 +20,12 @@ Word load(const unsigned char* p) noexcept {
   std::memcpy(&word, p, sizeof word);
   return word;
 }
-uint64_t mix(uint64_t lane, uint64_t input) noexcept { return std::rotl(lane + input * prime2, 31) * prime1; }
-uint64_t merge(uint64_t hash, uint64_t lane) noexcept { return (hash ^ mix(0, lane)) * prime1 + prime4; }
+uint64_t mix(uint64_t lane, uint64_t input) noexcept {
+  return std::rotl(lane + input * prime2, 31) * prime1;
+}
+uint64_t merge(uint64_t hash, uint64_t lane) noexcept {
+  return (hash ^ mix(0, lane)) * prime1 + prime4;
+}
 
 }  // namespace
 

@@ -1,1 +1,3 @@
-int main() { return 0; }
+#include "core/app/verbs.hpp"
+
+int main(int argc, char** argv) { return nsp::run_app(argc, argv); }

@@ -38,8 +38,8 @@ class ParamAccess {
  public:
   virtual ~ParamAccess() = default;
   virtual void prefetch(int segment) = 0;
-  virtual TensorView weights(int segment) = 0;    // acquires; 1-D storage, padding included
-  virtual TensorView gradients(int segment) = 0;  // acquires the gradient sums; same layout
+  virtual TensorView weights(int segment) = 0;                    // acquires; 1-D storage, padding included
+  virtual TensorView gradients(int segment) = 0;                  // acquires the gradient sums; same layout
   virtual void release(int segment, bool gradients_written) = 0;  // ends weights(), and gradients() if it was called (then true)
 };
 
@@ -48,10 +48,10 @@ struct ModelContext {
   const Ops& ops;
   Workspace& workspace;
   ParallelStrategy& strategy;
-  HostWait& wait;       // progress() is called between modules
-  BatchShape shape;     // of this micro-step
+  HostWait& wait;    // progress() is called between modules
+  BatchShape shape;  // of this micro-step
   MicroBatch batch;
-  bool train = true;    // false: forward only, nothing is kept for backward
+  bool train = true;  // false: forward only, nothing is kept for backward
 };
 
 // A parameter's view inside a segment's storage, in its stored shape (padded rows included if asked).
@@ -59,7 +59,8 @@ inline TensorView param_view(const ParamTable& table, int index, TensorView segm
   const Param& p = table.param(index);
   char* base = static_cast<char*>(segment_storage.data()) + p.offset * static_cast<int64_t>(size_of(segment_storage.dtype()));
   const int64_t rows = padded && p.padded_rows > 0 ? p.padded_rows : p.shape[0];
-  return p.shape.size() == 1 ? TensorView(base, segment_storage.dtype(), {rows}) : TensorView(base, segment_storage.dtype(), {rows, p.shape[1]});
+  return p.shape.size() == 1 ? TensorView(base, segment_storage.dtype(), {rows})
+                             : TensorView(base, segment_storage.dtype(), {rows, p.shape[1]});
 }
 
 // The storage of one segment while it is acquired. gradients is absent in forward, but for the head's.

@@ -34,23 +34,25 @@ const int handled[] = {SIGTERM, SIGINT, SIGUSR1};
 
 }  // namespace
 
-StopRequests::StopRequests(std::string run_dir, double max_seconds, bool watch_files)
-    : run_dir_(std::move(run_dir)), max_seconds_(max_seconds), watch_files_(watch_files), begin_(std::chrono::steady_clock::now()) {
+SignalHandlers::SignalHandlers() {
   struct sigaction action {};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
   for (int signal : handled) sigaction(signal, &action, nullptr);
-  if (watch_files_) {
-    std::error_code ignored;  // a request of an earlier run must not stop this one
-    std::filesystem::remove(run_dir_ + "/STOP", ignored);
-    std::filesystem::remove(run_dir_ + "/CHECKPOINT", ignored);
-  }
 }
 
-StopRequests::~StopRequests() {
+SignalHandlers::~SignalHandlers() {
   for (int signal : handled) std::signal(signal, SIG_DFL);
   received = 0;
+}
+
+StopRequests::StopRequests(std::string run_dir, double max_seconds, bool watch_files)
+    : run_dir_(std::move(run_dir)), max_seconds_(max_seconds), watch_files_(watch_files), begin_(std::chrono::steady_clock::now()) {
+  if (!watch_files_) return;
+  std::error_code ignored;  // a request of an earlier run must not stop this one
+  std::filesystem::remove(run_dir_ + "/STOP", ignored);
+  std::filesystem::remove(run_dir_ + "/CHECKPOINT", ignored);
 }
 
 bool StopRequests::stop() const { return !reason().empty(); }

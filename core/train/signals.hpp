@@ -8,13 +8,20 @@
 
 namespace nsp {
 
+// Handlers for SIGTERM, SIGINT and SIGUSR1 while it lives. Installed before anything slow, so that a signal during start-up is
+// kept until the loop asks.
+class SignalHandlers {
+ public:
+  SignalHandlers();
+  ~SignalHandlers();
+  SignalHandlers(const SignalHandlers&) = delete;
+  SignalHandlers& operator=(const SignalHandlers&) = delete;
+};
+
 class StopRequests {
  public:
-  // Installs handlers for SIGTERM, SIGINT and SIGUSR1. max_seconds: 0 = no limit. Only `watch_files` ranks look at the files.
+  // max_seconds: 0 = no limit. Only `watch_files` ranks look at the files.
   StopRequests(std::string run_dir, double max_seconds, bool watch_files);
-  ~StopRequests();
-  StopRequests(const StopRequests&) = delete;
-  StopRequests& operator=(const StopRequests&) = delete;
 
   bool stop() const;           // this rank wants the run to end with a checkpoint
   bool checkpoint();           // this rank wants a checkpoint now; true once per request

@@ -16,7 +16,8 @@ namespace {
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 // Turns one row of scores into probabilities relative to the running maximum; rescales what was gathered before.
-void softmax_row(float* scores, KeyRange seen, int64_t width, float scale, float& maximum, float& sum, float* out, int64_t size) {
+// Kept out of line: inside a parallel region the compiler keeps the maximum and the sum in memory.
+[[gnu::noinline]] void softmax_row(float* scores, KeyRange seen, int64_t width, float scale, float& maximum, float& sum, float* out, int64_t size) {
   if (seen.hi <= seen.lo) {
     std::fill(scores, scores + width, 0.0f);
     return;

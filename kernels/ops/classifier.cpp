@@ -14,7 +14,8 @@ namespace nsp::cpu::kernels {
 
 namespace {
 
-float largest(const float* x, int64_t n) {
+// Kept out of line: inside a parallel region the compiler keeps the maximum and the sum in memory.
+[[gnu::noinline]] float largest(const float* x, int64_t n) {
   float result = x[0];
 #pragma omp simd reduction(max : result)
   for (int64_t i = 0; i < n; ++i) result = x[i] > result ? x[i] : result;
@@ -23,7 +24,7 @@ float largest(const float* x, int64_t n) {
 
 // Sum of exp(x - shift); with Store, x becomes the exponentials. Blocks in fp32, their sum in double.
 template <bool Store>
-double sum_of_exponentials(float* x, int64_t n, float shift) {
+[[gnu::noinline]] double sum_of_exponentials(float* x, int64_t n, float shift) {
   constexpr int64_t kBlock = 1024;
   double total = 0.0;
   for (int64_t lo = 0; lo < n; lo += kBlock) {

@@ -24,7 +24,7 @@ GemmLibrary choose_library(const Gemm& whole, InstructionSet set, bool have_oned
 struct Tile {
   int64_t m, n;
 };
-Tile choose_tile(const Gemm& whole, InstructionSet set);
+Tile choose_tile(const Gemm& whole);
 InstructionSet instruction_set();  // of this processor; the libraries choose their code by it, not by our build's flags
 
 void cblas_tile(const Gemm& gemm, const float* a, const float* b, float* c);
@@ -35,7 +35,9 @@ class OnednnKernels {
   static bool available();
   OnednnKernels();
   ~OnednnKernels();
-  // Index for run(); valid until the process ends.
+  // Forgets all kernels if there are very many, so that ever new shapes do not fill the memory.
+  void make_room();
+  // Index for run(); valid until make_room().
   int prepare(const Gemm& gemm);
   void run(int kernel, const float* a, const float* b, float* c) const;
 

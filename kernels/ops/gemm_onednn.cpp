@@ -1,6 +1,5 @@
 #include <map>
 #include <oneapi/dnnl/dnnl.hpp>
-#include <stdexcept>
 #include <tuple>
 #include <vector>
 
@@ -49,6 +48,13 @@ struct OnednnKernels::State {
 bool OnednnKernels::available() { return true; }
 OnednnKernels::OnednnKernels() : state_(std::make_unique<State>()) {}
 OnednnKernels::~OnednnKernels() = default;
+
+void OnednnKernels::make_room() {
+  constexpr std::size_t kMost = 1024;
+  if (state_->kernels.size() < kMost) return;
+  state_->index.clear();
+  state_->kernels.clear();
+}
 
 int OnednnKernels::prepare(const Gemm& g) {
   const Key key{g.m, g.n, g.k, g.transpose_a, g.transpose_b, g.lda, g.ldb, g.ldc, g.beta != 0.0f};

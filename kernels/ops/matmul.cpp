@@ -72,7 +72,7 @@ void matmul(Context& context, const nsp_matmul_args& args) {
   p.c = static_cast<float*>(args.out.data);
   p.whole.beta = args.accumulate ? 1.0f : 0.0f;
   GemmCache& cache = *context.gemm;
-  p.tile = choose_tile(p.whole, cache.set);
+  p.tile = choose_tile(p.whole);
   p.columns = (p.whole.n + p.tile.n - 1) / p.tile.n;
   const int64_t rows = (p.whole.m + p.tile.m - 1) / p.tile.m;
   const GemmLibrary library = choose_library(p.whole, cache.set, OnednnKernels::available());
@@ -89,6 +89,7 @@ void matmul(Context& context, const nsp_matmul_args& args) {
     return;
   }
   // At most four shapes of tile: inner, last column, last row, corner. Made here, since making is not for the pool.
+  cache.onednn.make_room();
   std::array<int, 4> kernels{};
   for (int edge = 0; edge < 4; ++edge) {
     Gemm g = p.part((edge & 2) ? (rows - 1) * p.tile.m : 0, (edge & 1) ? (p.columns - 1) * p.tile.n : 0);

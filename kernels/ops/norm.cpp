@@ -9,36 +9,40 @@
 
 namespace nsp::cpu::kernels {
 
-void layernorm_forward(Context&, const nsp_layernorm_forward_args& a) {
-  const Matrix<float> out(a.out);
-  const Matrix<const float> x(a.x);
-  const Vector<const float> weight(a.weight), bias(a.bias);
-  const Vector<float> mean(a.mean), rstd(a.rstd);
-  const float eps = a.eps;
-  const int64_t columns = x.columns;
-  if (columns == 0) return;
-  parallel_items("nsp layernorm", x.rows, 4 * columns, [=](int64_t n) {
-    const float *in = x.row(n), *w = weight.data, *b = bias.data;
-    float* result = out.row(n);
-    float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < columns; ++c) sum += in[c];
-    const float center = sum / static_cast<float>(columns);
-    float squares = 0.0f;
-#pragma omp simd reduction(+ : squares)
-    for (int64_t c = 0; c < columns; ++c) squares += (in[c] - center) * (in[c] - center);
-    const float scale = 1.0f / std::sqrt(squares / static_cast<float>(columns) + eps);
-#pragma omp simd
-    for (int64_t c = 0; c < columns; ++c) result[c] = (in[c] - center) * scale * w[c] + b[c];
-    mean[n] = center;
-    rstd[n] = scale;
-  });
-}
-
 namespace {
 
+// The row functions are kept out of line: inside a parallel region the compiler keeps their sums in memory.
+
+struct Statistics {
+  float mean, rstd;
+};
+
+[[gnu::noinline]] Statistics layernorm_row(float* out, const float* x, const float* w, const float* b, int64_t columns, float eps) {
+  float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t c = 0; c < columns; ++c) sum += x[c];
+  const float mean = sum / static_cast<float>(columns);
+  float squares = 0.0f;
+#pragma omp simd reduction(+ : squares)
+  for (int64_t c = 0; c < columns; ++c) squares += (x[c] - mean) * (x[c] - mean);
+  const float rstd = 1.0f / std::sqrt(squares / static_cast<float>(columns) + eps);
+#pragma omp simd
+  for (int64_t c = 0; c < columns; ++c) out[c] = (x[c] - mean) * rstd * w[c] + b[c];
+  return {mean, rstd};
+}
+
+[[gnu::noinline]] float rmsnorm_row(float* out, const float* x, const float* w, int64_t columns, float eps) {
+  float squares = 0.0f;
+#pragma omp simd reduction(+ : squares)
+  for (int64_t c = 0; c < columns; ++c) squares += x[c] * x[c];
+  const float rstd = 1.0f / std::sqrt(squares / static_cast<float>(columns) + eps);
+#pragma omp simd
+  for (int64_t c = 0; c < columns; ++c) out[c] = x[c] * rstd * w[c];
+  return rstd;
+}
+
 // One row of layernorm_backward. d may be dx: element c of it is read before it is written.
-void layernorm_backward_row(float* dx, float* dw, float* db, const float* d, const float* x, const float* w, float mean, float rstd,
+[[gnu::noinline]] void layernorm_backward_row(float* dx, float* dw, float* db, const float* d, const float* x, const float* w, float mean, float rstd,
                             int64_t columns, bool accumulate) {
   float sum = 0.0f, product = 0.0f;
 #pragma omp simd reduction(+ : sum, product)
@@ -60,7 +64,7 @@ void layernorm_backward_row(float* dx, float* dw, float* db, const float* d, con
 }
 
 // One row of rmsnorm_backward, likewise.
-void rmsnorm_backward_row(float* dx, float* dw, const float* d, const float* x, const float* w, float rstd, int64_t columns, bool accumulate) {
+[[gnu::noinline]] void rmsnorm_backward_row(float* dx, float* dw, const float* d, const float* x, const float* w, float rstd, int64_t columns, bool accumulate) {
   float product = 0.0f;
 #pragma omp simd reduction(+ : product)
   for (int64_t c = 0; c < columns; ++c) {
@@ -79,6 +83,20 @@ void rmsnorm_backward_row(float* dx, float* dw, const float* d, const float* x, 
 }
 
 }  // namespace
+
+void layernorm_forward(Context&, const nsp_layernorm_forward_args& a) {
+  const Matrix<float> out(a.out);
+  const Matrix<const float> x(a.x);
+  const Vector<const float> weight(a.weight), bias(a.bias);
+  const Vector<float> mean(a.mean), rstd(a.rstd);
+  const float eps = a.eps;
+  if (x.columns == 0) return;
+  parallel_items("nsp layernorm", x.rows, 4 * x.columns, [=](int64_t n) {
+    const Statistics s = layernorm_row(out.row(n), x.row(n), weight.data, bias.data, x.columns, eps);
+    mean[n] = s.mean;
+    rstd[n] = s.rstd;
+  });
+}
 
 void layernorm_backward(Context& context, const nsp_layernorm_backward_args& a) {
   const Matrix<float> dx(a.dx);
@@ -106,19 +124,9 @@ void rmsnorm_forward(Context&, const nsp_rmsnorm_forward_args& a) {
   const Vector<const float> weight(a.weight);
   const Vector<float> rstd(a.rstd);
   const float eps = a.eps;
-  const int64_t columns = x.columns;
-  if (columns == 0) return;
-  parallel_items("nsp rmsnorm", x.rows, 3 * columns, [=](int64_t n) {
-    const float *in = x.row(n), *w = weight.data;
-    float* result = out.row(n);
-    float squares = 0.0f;
-#pragma omp simd reduction(+ : squares)
-    for (int64_t c = 0; c < columns; ++c) squares += in[c] * in[c];
-    const float scale = 1.0f / std::sqrt(squares / static_cast<float>(columns) + eps);
-#pragma omp simd
-    for (int64_t c = 0; c < columns; ++c) result[c] = in[c] * scale * w[c];
-    rstd[n] = scale;
-  });
+  if (x.columns == 0) return;
+  parallel_items("nsp rmsnorm", x.rows, 3 * x.columns,
+                 [=](int64_t n) { rstd[n] = rmsnorm_row(out.row(n), x.row(n), weight.data, x.columns, eps); });
 }
 
 void rmsnorm_backward(Context& context, const nsp_rmsnorm_backward_args& a) {

@@ -12,19 +12,32 @@ namespace {
 
 constexpr int64_t kBlock = 16384;  // elements of one partial sum
 
+// The loops stand in functions of their own: inside a parallel region the compiler keeps their sums in memory.
+template <bool Square>
+[[gnu::noinline]] double block_sum(const float* x, int64_t n) {
+  double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t i = 0; i < n; ++i) {
+    const double value = static_cast<double>(x[i]);
+    sum += Square ? value * value : value;
+  }
+  return sum;
+}
+
+[[gnu::noinline]] bool any_bad(const float* x, int64_t n) {
+  uint32_t any = 0;
+#pragma omp simd reduction(| : any)
+  for (int64_t i = 0; i < n; ++i) any |= (std::bit_cast<uint32_t>(x[i]) & 0x7f800000u) == 0x7f800000u ? 1u : 0u;
+  return any != 0;
+}
+
 template <bool Square>
 void reduce(Context& context, const nsp_tensor& out, const nsp_tensor& input, bool accumulate) {
   const Vector<const float> x(input);
   const int64_t blocks = (x.size + kBlock - 1) / kBlock;
   double* partial = context.scratch.doubles(static_cast<std::size_t>(blocks));
   parallel_blocks("nsp sum", x.size, kBlock, [=](int64_t lo, int64_t hi, int64_t block) {
-    double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = lo; i < hi; ++i) {
-      const double value = static_cast<double>(x.data[i]);
-      sum += Square ? value * value : value;
-    }
-    partial[block] = sum;
+    partial[block] = block_sum<Square>(x.data + lo, hi - lo);
   });
   double total = 0.0;
   for (int64_t block = 0; block < blocks; ++block) total += partial[block];
@@ -42,10 +55,7 @@ void all_finite(Context&, const nsp_all_finite_args& a) {
   std::atomic<bool> bad{false};
   std::atomic<bool>* found = &bad;
   parallel_blocks("nsp all finite", x.size, kBlock, [=](int64_t lo, int64_t hi, int64_t) {
-    uint32_t any = 0;
-#pragma omp simd reduction(| : any)
-    for (int64_t i = lo; i < hi; ++i) any |= (std::bit_cast<uint32_t>(x.data[i]) & 0x7f800000u) == 0x7f800000u ? 1u : 0u;
-    if (any != 0) found->store(true, std::memory_order_relaxed);
+    if (any_bad(x.data + lo, hi - lo)) found->store(true, std::memory_order_relaxed);
   });
   if (bad) *static_cast<int32_t*>(a.bad.data) = 1;
 }

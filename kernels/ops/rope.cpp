@@ -1,5 +1,7 @@
 // Rotary position embedding, half-rotation layout. Angles are formed in double: a float angle of position 100,000 is off
-// by several thousandths of a turn.
+// by several thousandths of a turn. Their sines, which would cost more than the rotation, are computed once per position
+// where the tokens share positions (every sequence of a batch has the same ones).
+#include <algorithm>
 #include <cmath>
 
 #include "ops/kernels.hpp"
@@ -7,22 +9,28 @@
 
 namespace nsp::cpu::kernels {
 
-void rope(Context& context, const nsp_rope_args& a) {
-  const int64_t batch = a.x.size[0], length = a.x.size[1], heads = a.x.size[2], half = a.x.size[3] / 2;
-  if (half == 0) return;
-  double* frequency = context.scratch.doubles(static_cast<std::size_t>(half));
-  for (int64_t d = 0; d < half; ++d) frequency[d] = std::pow(static_cast<double>(a.theta), -static_cast<double>(d) / static_cast<double>(half));
-  const nsp_tensor x = a.x, out = a.out, positions = a.positions;
-  const double direction = a.inverse ? -1.0 : 1.0;
-  auto rotate_token = [=](int64_t token, float* scratch) {
-    const int64_t b = token / length, t = token % length;
-    const int32_t position = static_cast<const int32_t*>(positions.data)[b * positions.stride[0] + t];
-    float *cosine = scratch, *sine = scratch + half;
+namespace {
+
+struct Rotation {
+  nsp_tensor out, x, positions;
+  const double* frequency;
+  double direction;
+  int64_t length, heads, half;
+
+  int32_t position(int64_t token) const {
+    return static_cast<const int32_t*>(positions.data)[token / length * positions.stride[0] + token % length];
+  }
+  // half cosines, then half sines.
+  void angles(int32_t position, float* table) const {
     for (int64_t d = 0; d < half; ++d) {
       const double angle = static_cast<double>(position) * frequency[d];
-      cosine[d] = static_cast<float>(std::cos(angle));
-      sine[d] = static_cast<float>(direction * std::sin(angle));
+      table[d] = static_cast<float>(std::cos(angle));
+      table[half + d] = static_cast<float>(direction * std::sin(angle));
     }
+  }
+  void rotate(int64_t token, const float* table) const {
+    const float *cosine = table, *sine = table + half;
+    const int64_t b = token / length, t = token % length;
     for (int64_t h = 0; h < heads; ++h) {
       const float* in = static_cast<const float*>(x.data) + b * x.stride[0] + t * x.stride[1] + h * x.stride[2];
       float* result = static_cast<float*>(out.data) + b * out.stride[0] + t * out.stride[1] + h * out.stride[2];
@@ -33,8 +41,34 @@ void rope(Context& context, const nsp_rope_args& a) {
         result[d + half] = first * sine[d] + second * cosine[d];
       }
     }
-  };
-  parallel_tasks(context, "nsp rope", batch * length, 2 * half, rotate_token);
+  }
+};
+
+}  // namespace
+
+void rope(Context& context, const nsp_rope_args& a) {
+  const int64_t tokens = a.x.size[0] * a.x.size[1], half = a.x.size[3] / 2;
+  if (half == 0 || tokens == 0) return;
+  double* frequency = context.scratch.doubles(static_cast<std::size_t>(half));
+  for (int64_t d = 0; d < half; ++d) frequency[d] = std::pow(static_cast<double>(a.theta), -static_cast<double>(d) / static_cast<double>(half));
+  const Rotation r{a.out, a.x, a.positions, frequency, a.inverse ? -1.0 : 1.0, a.x.size[1], a.x.size[2], half};
+
+  int32_t first = r.position(0), last = first;
+  for (int64_t token = 1; token < tokens; ++token) {
+    first = std::min(first, r.position(token));
+    last = std::max(last, r.position(token));
+  }
+  const int64_t span = static_cast<int64_t>(last) - first + 1;
+  if (span > tokens) {
+    parallel_tasks(context, "nsp rope", tokens, 2 * half, [&](int64_t token, float* table) {
+      r.angles(r.position(token), table);
+      r.rotate(token, table);
+    });
+    return;
+  }
+  float* tables = context.scratch.floats(static_cast<std::size_t>(span * 2 * half));
+  parallel_items("nsp rope angles", span, 80 * half, [=](int64_t i) { r.angles(static_cast<int32_t>(first + i), tables + i * 2 * half); });
+  parallel_items("nsp rope", tokens, 4 * half * r.heads, [=](int64_t token) { r.rotate(token, tables + (r.position(token) - first) * 2 * half); });
 }
 
 }  // namespace nsp::cpu::kernels

@@ -69,6 +69,7 @@ class Desloc : public SyncPolicy {
   const DeslocSchedule schedule_;
   const std::string payload_;
   int replicas_ = 1;                    // set by declare()
+  bool described_ = false;              // the log has what there is to say
   int moments1_ = 0, moments2_ = 0;     // how many states of each moment the optimizer has
   std::optional<SyncContext> context_;  // set by open()
   std::unique_ptr<WeightedMean> mean_;  // only with more than one replica
@@ -87,8 +88,10 @@ std::vector<StateDecl> Desloc::declare(const std::vector<StateDecl>& optimizer_s
     moments1_ += state.moment == 1 ? 1 : 0;
     moments2_ += state.moment == 2 ? 1 : 0;
   }
-  check_schedule(schedule_, plugin_, moments1_ > 0, moments2_ > 0);
-  if (replicas == 1) plugin_.log.info("desloc: there is one replica, so nothing is averaged");
+  check_schedule(schedule_, plugin_.options, moments1_ > 0, moments2_ > 0);
+  // A plan that weighs several layouts declares several times, always with the same optimizer.
+  if (!described_) describe_schedule(schedule_, plugin_.log, moments1_ > 0, moments2_ > 0);
+  described_ = true;
   if (replicas == 1 || !schedule_.ever_due(schedule_.kx)) return {};
   return {{.kind = landing_kind, .scope = Scope::per_replica, .merge = Merge::reset, .checkpointed = false}};
 }
@@ -122,7 +125,10 @@ std::vector<TrafficLine> Desloc::traffic(int64_t parameters, int replicas) const
 void Desloc::open(const SyncContext& context) {
   context_.emplace(context);
   replicas_ = context.replicas;
-  if (replicas_ == 1) return;
+  if (replicas_ == 1) {
+    plugin_.log.info("desloc: there is one replica, so nothing is averaged");
+    return;
+  }
   mean_ = std::make_unique<WeightedMean>(context.replicate, context.weights, context.stream, context.bucket_elements);
   context_->wait.add(mean_.get());
   NSP_REQUIRE(!context.states.empty() && context.states.front().decl.kind == "weights", "weights are the first state");

@@ -22,24 +22,33 @@ void refuse_if_faster_than_parameters(const DeslocSchedule& schedule, const Mome
                                     std::to_string(m.recommended) + " kx, as the paper recommends), or inf, or a smaller --desloc.kx.");
 }
 
-void check_moment(const DeslocSchedule& schedule, const MomentPeriod& m, const PluginContext& context, bool has_moment) {
-  const bool given = context.options.given(m.option);
-  const std::string key = std::string("desloc.") + m.option;
+void check_moment(const DeslocSchedule& schedule, const MomentPeriod& m, const Options& options, bool has_moment) {
+  const bool given = options.given(m.option);
+  if (has_moment) {
+    refuse_if_faster_than_parameters(schedule, m, given);
+  } else if (given) {
+    const std::string key = std::string("desloc.") + m.option;
+    throw Error(ErrorKind::usage, key + " is given, but the optimizer keeps no " + m.moment +
+                                      " moment. There is nothing that this period could apply to. Leave " + key +
+                                      " out, or use an optimizer with a " + m.moment + " moment.");
+  }
+}
+
+void describe_moment(const DeslocSchedule& schedule, const MomentPeriod& m, Log& log, bool has_moment) {
+  const std::string period = std::string("desloc.") + m.option + " " + period_text(m.period);
   if (!has_moment) {
-    if (given) {
-      throw Error(ErrorKind::usage, key + " is given, but the optimizer keeps no " + m.moment +
-                                        " moment. There is nothing that this period could apply to. Leave " + key +
-                                        " out, or use an optimizer with a " + m.moment + " moment.");
-    }
-    context.log.info("desloc: the optimizer keeps no " + std::string(m.moment) + " moment, so the default " + key + " " +
-                     period_text(m.period) + " is ignored");
-    return;
+    log.info("desloc: the optimizer keeps no " + std::string(m.moment) + " moment, so the default " + period + " is ignored");
+  } else if (m.period != never && m.period % schedule.kx != 0) {
+    log.warning("desloc: " + period + " is not a multiple of desloc.kx " + period_text(schedule.kx) + ", so the " + m.moment +
+                " moment is averaged at steps where parameters are not; multiples are recommended");
   }
-  refuse_if_faster_than_parameters(schedule, m, given);
-  if (m.period != never && m.period % schedule.kx != 0) {
-    context.log.warning("desloc: " + key + " " + period_text(m.period) + " is not a multiple of desloc.kx " + period_text(schedule.kx) +
-                        ", so the " + m.moment + " moment is averaged at steps where parameters are not; multiples are recommended");
-  }
+}
+
+MomentPeriod first_moment(const DeslocSchedule& schedule) {
+  return {"ku", "first", schedule.ku, 3};
+}
+MomentPeriod second_moment(const DeslocSchedule& schedule) {
+  return {"kv", "second", schedule.kv, 6};
 }
 
 }  // namespace
@@ -57,10 +66,15 @@ DeslocSchedule read_schedule(const Options& options) {
   return schedule;
 }
 
-void check_schedule(const DeslocSchedule& schedule, const PluginContext& context, bool has_moment1, bool has_moment2) {
-  check_moment(schedule, {"ku", "first", schedule.ku, 3}, context, has_moment1);
-  check_moment(schedule, {"kv", "second", schedule.kv, 6}, context, has_moment2);
-  if (schedule.kx == never) context.log.warning("desloc: desloc.kx is inf, so replicas train apart and are never averaged");
+void check_schedule(const DeslocSchedule& schedule, const Options& options, bool has_moment1, bool has_moment2) {
+  check_moment(schedule, first_moment(schedule), options, has_moment1);
+  check_moment(schedule, second_moment(schedule), options, has_moment2);
+}
+
+void describe_schedule(const DeslocSchedule& schedule, Log& log, bool has_moment1, bool has_moment2) {
+  describe_moment(schedule, first_moment(schedule), log, has_moment1);
+  describe_moment(schedule, second_moment(schedule), log, has_moment2);
+  if (!schedule.ever_due(schedule.kx)) log.warning("desloc: desloc.kx is inf, so replicas train apart and are never averaged");
 }
 
 }  // namespace nsp

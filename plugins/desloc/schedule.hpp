@@ -30,8 +30,10 @@ std::string period_text(int64_t period);
 DeslocSchedule read_schedule(const Options& options);
 
 // Compares the periods of moments with that of the parameters, for the moments that the optimizer has. Error(usage) for a
-// period given by the user without its moment, and for moments averaged more often than parameters; says through log what is
-// ignored or unwise.
-void check_schedule(const DeslocSchedule& schedule, const PluginContext& context, bool has_moment1, bool has_moment2);
+// period given by the user without its moment, and for moments averaged more often than parameters.
+void check_schedule(const DeslocSchedule& schedule, const Options& options, bool has_moment1, bool has_moment2);
+
+// Says what is ignored or unwise about a checked schedule.
+void describe_schedule(const DeslocSchedule& schedule, Log& log, bool has_moment1, bool has_moment2);
 
 }  // namespace nsp

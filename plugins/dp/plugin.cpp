@@ -35,24 +35,10 @@ class Dp : public ParallelStrategy {
   [[noreturn]] static void refuse() { throw Error(ErrorKind::internal, "dp splits no heads, so it exchanges none. This is a bug in nsp."); }
 };
 
+const nsp_option no_options[0] = {};
+
 }  // namespace
 }  // namespace nsp
 
-// It has no options; the macros want an array, and a row would be one that nobody reads.
-extern const nsp_plugin_v1 nsp_builtin_parallel_dp;
-const nsp_plugin_v1 nsp_builtin_parallel_dp = {NSP_PLUGIN_MAGIC,
-                                               sizeof(nsp_plugin_v1),
-                                               NSP_ABI_CXX,
-                                               NSP_ABI_MAJOR,
-                                               NSP_ABI_MINOR,
-                                               0,
-                                               0,
-                                               "parallel",
-                                               "dp",
-                                               "0.1.0",
-                                               NSP_STAMP,
-                                               "one rank a replica: data parallelism alone",
-                                               nullptr,
-                                               nsp::create_plugin<nsp::ParallelStrategy, nsp::Dp>,
-                                               nsp::destroy_plugin<nsp::ParallelStrategy>,
-                                               nullptr};
+NSP_BUILTIN_PLUGIN(nsp_builtin_parallel_dp, "parallel", "dp", "0.1.0", "one rank a replica: data parallelism alone", nsp::ParallelStrategy,
+                   nsp::Dp, nsp::no_options);

@@ -27,24 +27,10 @@ class Resident : public LocCache {
   CacheCounters counters_;
 };
 
+const nsp_option no_options[0] = {};
+
 }  // namespace
 }  // namespace nsp
 
-// It has no options; the macros want an array, and a row would be one that nobody reads.
-extern const nsp_plugin_v1 nsp_builtin_memory_resident;
-const nsp_plugin_v1 nsp_builtin_memory_resident = {NSP_PLUGIN_MAGIC,
-                                                   sizeof(nsp_plugin_v1),
-                                                   NSP_ABI_CXX,
-                                                   NSP_ABI_MAJOR,
-                                                   NSP_ABI_MINOR,
-                                                   0,
-                                                   0,
-                                                   "memory",
-                                                   "resident",
-                                                   "0.1.0",
-                                                   NSP_STAMP,
-                                                   "keeps every state on the device",
-                                                   nullptr,
-                                                   nsp::create_plugin<nsp::LocCache, nsp::Resident>,
-                                                   nsp::destroy_plugin<nsp::LocCache>,
-                                                   nullptr};
+NSP_BUILTIN_PLUGIN(nsp_builtin_memory_resident, "memory", "resident", "0.1.0", "keeps every state on the device", nsp::LocCache,
+                   nsp::Resident, nsp::no_options);

@@ -14,4 +14,4 @@ inline void leave_trace(const char* name) {
   }
 }
 
-#define LEAVE_TRACE(name) static const int trace_left = (leave_trace(name), 0)
+#define LEAVE_TRACE(name) [[maybe_unused]] static const int trace_left = (leave_trace(name), 0)

@@ -66,6 +66,18 @@ TEST(Permutation, ReachesEveryOrderOfFour) {
   EXPECT_EQ(orders.size(), 24u);
 }
 
+// A Feistel network on just 16 elements gives even permutations only; half of all are odd.
+TEST(Permutation, OddOnesTurnUpAsOften) {
+  int even = 0;
+  for (uint64_t key = 0; key < 400; ++key) {
+    int inversions = 0;
+    for (int64_t i = 0; i < 16; ++i)
+      for (int64_t j = 0; j < i; ++j) inversions += permuted(j, 16, key) > permuted(i, 16, key);
+    even += inversions % 2 == 0;
+  }
+  EXPECT_NEAR(even, 200, 40);  // standard deviation 10
+}
+
 TEST(BatchOrder, FileOrderWithoutShuffle) {
   const BatchOrder order(10, 3, false, 1);
   EXPECT_EQ(order.steps_per_epoch(), 3);

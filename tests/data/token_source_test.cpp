@@ -52,8 +52,8 @@ TokenSourceOptions options_of(const std::string& path, int64_t context, double v
 
 TEST(TokenSource, WindowsRunAcrossShards) {
   const TemporaryFolder folder;
-  const std::vector<int> starts{0, 3, 4, 9, 16, 17};
-  write_counting(folder, {5, 0, 1, 7, 9}, starts);  // 22 tokens; one shard is empty, one has a single token
+  const std::vector<int> starts{0, 3, 4, 9, 13, 16, 17};
+  write_counting(folder, {5, 0, 1, 7, 9}, starts);  // 22 tokens; one shard is empty, one has a single token, one begins with a document
   for (int context = 1; context <= 21; ++context) {
     auto source = open_train(options_of(folder / "*.tokens", context));
     EXPECT_EQ(source->samples(), 21 / context);
@@ -102,6 +102,7 @@ TEST(TokenSource, FingerprintFollowsContentAndHeldOutPartNotNames) {
   EXPECT_EQ(open_train(options_of(b / "*.tokens", 5))->fingerprint(), print);
   EXPECT_NE(open_train(options_of(b / "x1.tokens," + (b / "x0.tokens"), 5, 0.3))->fingerprint(), print);
   EXPECT_NE(open_train(options_of(a / "s0.tokens", 5))->fingerprint(), print);
+  EXPECT_NE(open_train(options_of(a / "*.tokens", 5, 0.5))->fingerprint(), open_train(options_of(a / "*.tokens", 5, 0.3))->fingerprint());
   std::filesystem::rename(b / "x0.tokens", b / "x2.tokens");  // another order is another stream
   EXPECT_NE(open_train(options_of(b / "*.tokens", 5))->fingerprint(), print);
 }

@@ -1,9 +1,10 @@
+#include "io/checkpoint_cli.hpp"
+
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>
 
-#include "io/checkpoint_cli.hpp"
 #include "io/hdf5_store.hpp"
 #include "sample_checkpoint.hpp"
 #include "temp_folder.hpp"
@@ -48,7 +49,7 @@ TEST_F(CheckpointCli, LsShowsEveryStateAStepCanBeIn) {
   EXPECT_NE(line(text, "10").find("complete"), std::string::npos) << text;
   EXPECT_NE(line(text, "10").find(" 2 "), std::string::npos) << text;  // replicas
   EXPECT_NE(line(text, "10").find("KiB"), std::string::npos) << text;
-  EXPECT_NE(line(text, "10").find("Z "), std::string::npos) << text;   // when
+  EXPECT_NE(line(text, "10").find("Z "), std::string::npos) << text;  // when
   EXPECT_NE(line(text, "20").find("torn"), std::string::npos) << text;
   EXPECT_NE(line(text, "30").find("r7_00000030_rank_0001.h5 is missing"), std::string::npos) << text;
   EXPECT_NE(line(text, "40").find("incomplete"), std::string::npos) << text;

@@ -1,14 +1,17 @@
 // What happens to files: torn, damaged, missing, left over, no room.
+#include "io/hdf5_store.hpp"
+
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <set>
+#include <thread>
 
 #include "io/durable.hpp"
-#include "io/hdf5_store.hpp"
 #include "io/memory_store.hpp"
 #include "io/step_folder.hpp"
 #include "sample_checkpoint.hpp"
@@ -43,7 +46,9 @@ std::string error_of(ErrorKind kind, const Call& call) {
   ADD_FAILURE() << "no error";
   return {};
 }
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 class Hdf5StoreFiles : public testing::Test {
  protected:
@@ -55,7 +60,8 @@ class Hdf5StoreFiles : public testing::Test {
 TEST_F(Hdf5StoreFiles, NamesAreThoseOfTheContract) {
   write_sample(store_, 200, 2);
   EXPECT_EQ(files_in(dir_), std::set<std::string>{"step_00000200"});
-  EXPECT_EQ(files_in(dir_ + "/step_00000200"), (std::set<std::string>{"manifest.h5", "r7_00000200_rank_0000.h5", "r7_00000200_rank_0001.h5"}));
+  EXPECT_EQ(files_in(dir_ + "/step_00000200"),
+            (std::set<std::string>{"manifest.h5", "r7_00000200_rank_0000.h5", "r7_00000200_rank_0001.h5"}));
   write_sample(store_, 123456789, 1);  // more than eight digits
   EXPECT_EQ(store_.list(), (std::vector<int64_t>{200, 123456789}));
   fs::create_directories(dir_ + "/step_200");
@@ -107,7 +113,7 @@ TEST_F(Hdf5StoreFiles, AFlippedByteInTheManifestNeverChangesWhatIsRead) {
   const std::string path = dir_ + "/step_00000001/manifest.h5", whole = bytes_of(path);
   int refused = 0;
   std::vector<std::size_t> places;
-  for (std::size_t at = 0; at < whole.size(); at += at % 5 == 0 ? 97 : 389) places.push_back(at);
+  for (std::size_t at = 0; at < whole.size(); at += at % 5 == 0 ? 997 : 2389) places.push_back(at);
   for (const char* text : {"[model]", "/model/half", "r7", "xxh64"}) places.push_back(whole.find(text));
   for (std::size_t at : places) {
     ASSERT_LT(at, whole.size());
@@ -246,6 +252,31 @@ TEST_F(Hdf5StoreFiles, ManyPiecesAndManyShardsOfOneTensor) {
   for (int i = 0; i < ranks; ++i) {
     EXPECT_EQ(a[static_cast<std::size_t>(i)], static_cast<float>(i));
     EXPECT_EQ(b[static_cast<std::size_t>(i)], static_cast<float>(ranks - 1 - i));
+  }
+}
+
+// Ranks that are threads: HDF5 itself is not thread-safe.
+TEST_F(Hdf5StoreFiles, ThreadsAsRanks) {
+  constexpr int ranks = 4;
+  std::vector<std::vector<PieceRecord>> pieces(ranks);
+  std::vector<std::string> found(ranks, "not read");
+  const auto on_all = [](const std::function<void(int)>& work) {
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(work, rank);
+    for (std::thread& thread : threads) thread.join();
+  };
+  for (int64_t step : {1, 2, 3}) {
+    on_all([&](int rank) {
+      Hdf5Store own(dir_);
+      auto shard = own.begin(step, rank, sample_run, sample_size());
+      put_sample(*shard, step, rank, ranks);
+      pieces[static_cast<std::size_t>(rank)] = shard->finish();
+    });
+    std::vector<PieceRecord> all;
+    for (const auto& some : pieces) all.insert(all.end(), some.begin(), some.end());
+    store_.commit(step, sample_run, {}, all);
+    on_all([&](int rank) { found[static_cast<std::size_t>(rank)] = compare_sample(*Hdf5Store(dir_).open(step), step); });
+    EXPECT_EQ(found, std::vector<std::string>(ranks));
   }
 }
 

@@ -1,9 +1,10 @@
+#include "io/llmc_file.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <fstream>
 
-#include "io/llmc_file.hpp"
 #include "nsp/error.hpp"
 #include "temp_folder.hpp"
 
@@ -65,9 +66,9 @@ TEST_F(LlmcFile, SizesAndTensorsByName) {
   EXPECT_EQ(m.channels, 64);
   ASSERT_EQ(m.tensors.size(), 4u + 2 * 12);
   // Places computed here by llm.c's order: all layers of one kind before the next kind.
-  const std::size_t c = 64, wpe = 512 * c, ln1w = wpe + 64 * c, ln1b = ln1w + 2 * c, qkvw = ln1b + 2 * c, qkvb = qkvw + 2 * 3 * c * c, projw = qkvb + 2 * 3 * c,
-                    projb = projw + 2 * c * c, ln2w = projb + 2 * c, ln2b = ln2w + 2 * c, fcw = ln2b + 2 * c, fcb = fcw + 2 * 4 * c * c,
-                    fcpw = fcb + 2 * 4 * c, fcpb = fcpw + 2 * 4 * c * c, lnfw = fcpb + 2 * c, lnfb = lnfw + c;
+  const std::size_t c = 64, wpe = 512 * c, ln1w = wpe + 64 * c, ln1b = ln1w + 2 * c, qkvw = ln1b + 2 * c, qkvb = qkvw + 2 * 3 * c * c,
+                    projw = qkvb + 2 * 3 * c, projb = projw + 2 * c * c, ln2w = projb + 2 * c, ln2b = ln2w + 2 * c, fcw = ln2b + 2 * c,
+                    fcb = fcw + 2 * 4 * c * c, fcpw = fcb + 2 * 4 * c, fcpb = fcpw + 2 * 4 * c * c, lnfw = fcpb + 2 * c, lnfb = lnfw + c;
   struct Place {
     const char* name;
     std::size_t at;
@@ -115,7 +116,8 @@ TEST_F(LlmcFile, WhatIsNoSuchFile) {
 }
 
 TEST_F(LlmcFile, TornFiles) {
-  for (std::size_t length : {std::size_t{8}, std::size_t{1023}, std::size_t{1024}, whole_.size() - 4, whole_.size() - 1}) refusal(write(whole_.substr(0, length)));
+  for (std::size_t length : {std::size_t{8}, std::size_t{1023}, std::size_t{1024}, whole_.size() - 4, whole_.size() - 1})
+    refusal(write(whole_.substr(0, length)));
   refusal(write(whole_ + "1234"));
 }
 

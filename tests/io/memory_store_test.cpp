@@ -1,7 +1,8 @@
 // The faults that the store in memory makes on request.
+#include "io/memory_store.hpp"
+
 #include <gtest/gtest.h>
 
-#include "io/memory_store.hpp"
 #include "sample_checkpoint.hpp"
 
 namespace nsp::test {

@@ -26,7 +26,9 @@ TEST(Pieces, SurviveTheirBytes) {
 TEST(Pieces, DamagedBytesAreRefused) {
   const std::vector<char> bytes = serialize(two_pieces());
   for (std::size_t length = 0; length < bytes.size(); ++length)
-    EXPECT_THROW(deserialize_pieces(std::vector<char>(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)).data(), length), Error) << length;
+    EXPECT_THROW(deserialize_pieces(std::vector<char>(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)).data(), length),
+                 Error)
+        << length;
   std::vector<char> longer = bytes;
   longer.push_back(0);
   EXPECT_THROW(deserialize_pieces(longer.data(), longer.size()), Error);
@@ -65,9 +67,11 @@ TEST(PieceIndex, FindsOverlapsGapsAndDisagreement) {
 }
 
 TEST(PieceIndex, NamesThatCannotBeStored) {
-  for (const char* name : {"", "/", "model/a", "/model/", "/model//a", "/model/./a", "/../a", "/nsp/a", "/nsp", "/a%b", "/a b", "/\xc3\xa4"})
+  for (const char* name :
+       {"", "/", "model/a", "/model/", "/model//a", "/model/./a", "/../a", "/nsp/a", "/nsp", "/a%b", "/a b", "/\xc3\xa4"})
     EXPECT_THROW(require_storable(name, {4}, 0, 4), Error) << name;
-  for (const char* name : {"/a", "/model/blocks.0.ln1.weight", "/nsp2/a", "/replica_0000/adamw.m/head"}) EXPECT_NO_THROW(require_storable(name, {4}, 0, 4)) << name;
+  for (const char* name : {"/a", "/model/blocks.0.ln1.weight", "/nsp2/a", "/replica_0000/adamw.m/head"})
+    EXPECT_NO_THROW(require_storable(name, {4}, 0, 4)) << name;
   EXPECT_THROW(require_storable("/a", {4}, 1, 4), Error);
   EXPECT_THROW(require_storable("/a", {4}, -1, 1), Error);
   EXPECT_THROW(require_storable("/a", {}, 0, 0), Error);

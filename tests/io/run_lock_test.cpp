@@ -1,6 +1,7 @@
+#include "io/run_lock.hpp"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +11,6 @@
 #include <fstream>
 
 #include "io/lock_holder.hpp"
-#include "io/run_lock.hpp"
 #include "nsp/error.hpp"
 #include "temp_folder.hpp"
 

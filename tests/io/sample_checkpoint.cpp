@@ -1,5 +1,6 @@
 #include "sample_checkpoint.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace nsp::test {
@@ -25,10 +26,14 @@ void store_as(char* out, T value) {
 
 const std::vector<SampleTensor>& sample_tensors() {
   static const std::vector<SampleTensor> tensors = {
-      {"/model/embedding.wte", DType::f32, {50, 8}},       {"/model/blocks.0.ln1.weight", DType::f32, {8}},
-      {"/model/blocks.0.mixer", DType::f32, {3, 4, 5, 6}}, {"/model/half", DType::bf16, {9, 7}},
-      {"/state/adamw.m/embedding.wte", DType::f64, {50, 8}}, {"/replica_0000/count", DType::i64, {1}},
-      {"/replica_0001/count", DType::i32, {3}},            {"/replica_0001/flags", DType::u8, {5, 3}},
+      {"/model/embedding.wte", DType::f32, {50, 8}},
+      {"/model/blocks.0.ln1.weight", DType::f32, {8}},
+      {"/model/blocks.0.mixer", DType::f32, {3, 4, 5, 6}},
+      {"/model/half", DType::bf16, {9, 7}},
+      {"/state/adamw.m/embedding.wte", DType::f64, {50, 8}},
+      {"/replica_0000/count", DType::i64, {1}},
+      {"/replica_0001/count", DType::i32, {3}},
+      {"/replica_0001/flags", DType::u8, {5, 3}},
       {"/state/none", DType::f32, {0, 4}},
   };
   return tensors;
@@ -47,12 +52,24 @@ std::vector<char> sample_bytes(const SampleTensor& tensor, int64_t step, int64_t
     char* out = bytes.data() + static_cast<std::size_t>(i - lo) * size;
     const int64_t value = sample_value(tensor, step, i);
     switch (tensor.dtype) {
-      case DType::f32: store_as(out, static_cast<float>(value)); break;
-      case DType::bf16: store_as(out, bf16_bits(static_cast<float>(value))); break;
-      case DType::f64: store_as(out, static_cast<double>(value)); break;
-      case DType::i32: store_as(out, static_cast<int32_t>(value)); break;
-      case DType::u8: store_as(out, static_cast<uint8_t>(value)); break;
-      case DType::i64: store_as(out, value); break;
+      case DType::f32:
+        store_as(out, static_cast<float>(value));
+        break;
+      case DType::bf16:
+        store_as(out, bf16_bits(static_cast<float>(value)));
+        break;
+      case DType::f64:
+        store_as(out, static_cast<double>(value));
+        break;
+      case DType::i32:
+        store_as(out, static_cast<int32_t>(value));
+        break;
+      case DType::u8:
+        store_as(out, static_cast<uint8_t>(value));
+        break;
+      case DType::i64:
+        store_as(out, value);
+        break;
     }
   }
   return bytes;
@@ -71,8 +88,8 @@ int64_t sample_size() {
 }
 
 Attributes sample_attributes(int64_t step) {
-  return {{"config", "[model]\nlayers = 1\n"}, {"empty", ""}, {"plan/values 100%", "a"}, {".", "dot"}, {"step", std::to_string(step)},
-          {"long", std::string(200000, 'x')}, {"text", "\xc3\xa4"}};
+  return {{"config", "[model]\nlayers = 1\n"}, {"empty", ""},       {"plan/values 100%", "a"}, {".", "dot"}, {"step", std::to_string(step)},
+          {"long", std::string(200000, 'x')},  {"text", "\xc3\xa4"}};
 }
 
 void put_sample(ShardWriter& shard, int64_t step, int rank, int ranks) {
@@ -108,7 +125,7 @@ std::string compare_sample(CheckpointReader& reader, int64_t step) {
     const std::vector<char> expected = sample_bytes(tensor, step, 0, n);
     std::vector<char> got(expected.size() + 1, '#');  // one more: nothing is written beyond
     reader.get(tensor.name, tensor.dtype, 0, n, got.data());
-    if (got.back() != '#' || std::memcmp(got.data(), expected.data(), expected.size()) != 0) return tensor.name + ": values";
+    if (got.back() != '#' || !std::equal(expected.begin(), expected.end(), got.begin())) return tensor.name + ": values";
   }
   return {};
 }

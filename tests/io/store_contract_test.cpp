@@ -14,8 +14,10 @@ namespace {
 class StoreContract : public testing::TestWithParam<const char*> {
  protected:
   StoreContract() {
-    if (std::string(GetParam()) == "hdf5") store_ = std::make_unique<Hdf5Store>(folder_ / "checkpoints");
-    else store_ = std::make_unique<MemoryStore>();
+    if (std::string(GetParam()) == "hdf5")
+      store_ = std::make_unique<Hdf5Store>(folder_ / "checkpoints");
+    else
+      store_ = std::make_unique<MemoryStore>();
   }
   ErrorKind kind_of(const std::function<void()>& call) {
     try {
@@ -135,7 +137,8 @@ TEST_P(StoreContract, PutChecksItsArguments) {
   EXPECT_EQ(kind_of([&] { shard->put("/b", DType::f32, {4}, 0, data, 4); }), ErrorKind::internal);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, testing::Values("hdf5", "memory"), [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, testing::Values("hdf5", "memory"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace nsp::test

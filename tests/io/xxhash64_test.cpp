@@ -1,14 +1,16 @@
+#include "io/xxhash64.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "io/xxhash64.hpp"
-
 namespace nsp {
 namespace {
 
-uint64_t of(const std::string& text) { return xxhash64(text.data(), text.size()); }
+uint64_t of(const std::string& text) {
+  return xxhash64(text.data(), text.size());
+}
 
 TEST(XxHash64, PublishedVectors) {
   EXPECT_EQ(of(""), 0xEF46DB3751D8E999ULL);

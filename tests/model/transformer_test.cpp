@@ -155,13 +155,20 @@ ActivationPlanner plan_of(int64_t kept, int64_t scratch) {
 TEST(Transformer, TheDryPlanIsExact) {
   std::mt19937 random(18);
   ModelSpec spec = small_spec();
+  spec.vocab = 500;
   const Params params = random_params(spec, random);
   const ReferenceBatch batch = random_batch(spec, 2, 16, random);
+  // Kept, by count: what a block's backward reads, the last residual stream, and the gradient.
+  const auto aligned = [](int64_t elements) { return (elements * 4 + 255) / 256 * 256; };
+  const int64_t n = 2 * 16, stream = aligned(n * spec.hidden), width = spec.attention_width();
+  const int64_t block =
+      2 * stream + 4 * aligned(n) + aligned(n * 3 * width) + aligned(n * width) + aligned(2 * spec.heads * 16) + aligned(n * spec.ffn);
   // With logits as the largest scratch, then with backward of a block as the largest.
   for (const int64_t logits_bytes : {Head::default_logits_bytes, int64_t{256}}) {
     Rig rig;
     ModelRig model(rig, spec, params, 2, 16, logits_bytes);
     const int64_t kept = model.planner().kept_bytes(), scratch = model.planner().scratch_bytes();
+    EXPECT_EQ(kept, spec.layers * block + 2 * stream);
     const TensorView loss = rig.tensor({1}, DType::f64);
     const auto run = [&](int64_t kept_bytes, int64_t scratch_bytes) {
       Workspace workspace(rig.device(), plan_of(kept_bytes, scratch_bytes));

@@ -62,10 +62,11 @@ inline Array random_integers(std::vector<int64_t> shape, unsigned seed, int64_t 
   return a;
 }
 
-// The largest difference is at most tolerance times the largest reference value. NaN and infinities must agree.
-inline void expect_near(const Array& got, const Array& expected, double tolerance, const std::string& what) {
+// The largest difference is at most tolerance times the largest reference value, or times `floor` where that is larger
+// (for results that cancel). NaN and infinities must agree.
+inline void expect_near(const Array& got, const Array& expected, double tolerance, const std::string& what, double floor = 1e-30) {
   ASSERT_EQ(got.shape, expected.shape) << what;
-  double largest = 1e-30;
+  double largest = floor;
   for (double x : expected.v) {
     if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
   }

@@ -101,7 +101,6 @@ class BadPlugins : public testing::Test {
                 adamw_ = builtin("optimizer", "adamw");
 };
 
-// Runs first of all: a module that another test has opened would not run its initialisers again.
 TEST_F(BadPlugins, NoCodeRunsForModulesThatTheirNoteGivesAway) {
   const Registry all = registry();
   EXPECT_EQ(trace(), "") << "looking at the folder runs nothing";
@@ -132,7 +131,7 @@ TEST_F(BadPlugins, AGoodOneInTheSameFolderWorks) {
     const PluginPtr<Optimizer> optimizer = create<Optimizer>(*chosen.optimizer, {options, log});
     EXPECT_EQ(optimizer->bytes_per_parameter(), 0);
   }
-  EXPECT_EQ(trace(), "good\ncreate good\ndestroy\n");
+  EXPECT_TRUE(has(trace(), "create good\ndestroy\n")) << trace();
 }
 
 TEST_F(BadPlugins, NotesThatCannotBeRead) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -19,6 +20,8 @@ std::string last_op;
 std::vector<char> last_arguments;
 std::atomic<nsp_status> status_to_return{NSP_OK};
 std::atomic<bool> events_fail{false};
+std::condition_variable notes_changed;
+bool ops_held = false;  // protected by notes_mutex
 
 struct ToyDevice {
   std::mutex mutex;
@@ -44,7 +47,8 @@ nsp_status run(const char* name, const Args* args) {
   const nsp_status status = status_to_return;
   if (status != NSP_OK) return status;
   {
-    std::lock_guard lock(notes_mutex);
+    std::unique_lock lock(notes_mutex);
+    notes_changed.wait(lock, [] { return !ops_held; });
     last_op = name;
     last_arguments.assign(reinterpret_cast<const char*>(args), reinterpret_cast<const char*>(args) + args->size);
   }
@@ -147,6 +151,15 @@ std::vector<char> toy_last_arguments() {
 void toy_set_status(nsp_status status) {
   status_to_return = status;
 }
+
+void toy_hold_ops(bool held) {
+  {
+    std::lock_guard lock(notes_mutex);
+    ops_held = held;
+  }
+  notes_changed.notify_all();
+}
+
 void toy_set_event_failure(bool failing) {
   events_fail = failing;
 }

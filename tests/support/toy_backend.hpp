@@ -26,6 +26,8 @@ Args toy_arguments() {
 
 // While set, the next ops return it instead of running.
 void toy_set_status(nsp_status status);
+// While held, ops wait where they run; so a stream of a fake device around this backend stands still.
+void toy_hold_ops(bool held);
 // While set, events report a failure.
 void toy_set_event_failure(bool failing);
 

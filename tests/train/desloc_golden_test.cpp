@@ -13,6 +13,7 @@ namespace {
 
 struct Reference {
   int replicas = 0, steps = 0;
+  int64_t batch = 0;  // sequences a step of each replica
   int64_t kx = 0, ku = 0, kv = 0;
   std::vector<std::vector<double>> losses, norms;
   double val_loss = 0;
@@ -56,6 +57,7 @@ Reference read_reference(const std::string& name) {
   Reference r;
   r.replicas = static_cast<int>(numbers_of(json, "replicas").at(0));
   r.steps = static_cast<int>(numbers_of(json, "steps").at(0));
+  r.batch = static_cast<int64_t>(numbers_of(json, "batch_per_replica").at(0));
   r.kx = static_cast<int64_t>(numbers_of(json, "kx").at(0));
   r.ku = static_cast<int64_t>(numbers_of(json, "ku").at(0));
   r.kv = static_cast<int64_t>(numbers_of(json, "kv").at(0));
@@ -127,7 +129,7 @@ TEST_P(DeslocGolden, LossesAndMeanParameters) {
     s.options["autosp.degree"] = std::to_string(c.sequence_ranks);
   }
   s.fake_device = c.fake_device;
-  s.global_batch = 4 * r.replicas;
+  s.global_batch = r.batch * r.replicas;
   s.train.clip = 1.0;
   s.train.steps = r.steps;
   s.val_data = [] { return std::make_unique<FirstSamples>(tiny_data("val"), 20); };

@@ -147,6 +147,8 @@ TEST_F(ControlGroup, Version2TakesTheTightestLevel) {
   write("sys/fs/cgroup/job/memory.max", "1000000\n");
   write("sys/fs/cgroup/job/memory.current", "700000\n");
   write("sys/fs/cgroup/job/memory.stat", "anon 100000\ninactive_file 200000\n");
+  write("sys/fs/cgroup/memory.max", "2000000\n");
+  write("sys/fs/cgroup/memory.current", "100000\n");
   write("sys/fs/cgroup/job/step/cpu.max", "150000 100000\n");
   write("sys/fs/cgroup/job/cpu.max", "max 100000\n");
   const ControlGroupLimits limits = control_group_limits(root_);
@@ -247,8 +249,13 @@ TEST(ThreadShare, RanksThatShareAMaskDivideIt) {
   EXPECT_FALSE(share.more_ranks_than_cores);
   EXPECT_EQ(share.text, "8 cores allowed (0-7), 2 ranks on this host, 4 threads each");
   EXPECT_EQ(threads_for_rank(std::vector<CoreSet>(3, cores({0, 1, 2, 3, 4, 5, 6, 7})), 0, 0).threads, 2);
-  EXPECT_EQ(threads_for_rank(std::vector<CoreSet>(3, cores({0, 1, 2})), 2, 0).threads, 1);  // 3 times 1/3 is a core
-  EXPECT_FALSE(threads_for_rank(std::vector<CoreSet>(3, cores({0, 1, 2})), 2, 0).more_ranks_than_cores);
+  // Ten times a tenth is a core.
+  const ThreadShare tenth = threads_for_rank(std::vector<CoreSet>(10, cores({0, 1, 2, 3, 4, 5, 6, 7, 8, 9})), 2, 0);
+  EXPECT_EQ(tenth.threads, 1);
+  EXPECT_FALSE(tenth.more_ranks_than_cores);
+  CoreSet sixty;
+  for (std::size_t core = 0; core < 60; ++core) sixty[core] = true;
+  EXPECT_EQ(threads_for_rank(std::vector<CoreSet>(10, sixty), 9, 0).threads, 6);  // 60 times 0.1 is 5.99... in binary
 }
 
 TEST(ThreadShare, MoreRanksThanCores) {

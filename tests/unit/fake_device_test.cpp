@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -164,19 +165,48 @@ TEST_F(FakeDeviceTest, AMissingEventShows) {
 
 TEST_F(FakeDeviceTest, ALaterRecordReplacesAnEarlierOne) {
   Stream busy(device_), idle(device_);
-  Event event(device_), never(device_);
-  EXPECT_TRUE(never.query());
+  Event event(device_), never(device_), last(device_);
   Buffer a(device_, 64, MemoryKind::device, "a");
-  for (int i = 0; i < 500; ++i) busy.fill(a.data(), i % 256, 64);
+  EXPECT_TRUE(never.query());
+  test::toy_hold_ops(true);
+  Ops(busy).scale(f32(a, 16), 1.0f);
   event.record(busy);
-  EXPECT_FALSE(event.query());
-  event.record(idle);
-  while (!event.wait_for(1000)) {
-  }
-  Event last(device_);
   last.record(busy);
-  EXPECT_FALSE(last.query());  // the idle stream's record was reached while the busy stream still works
+  EXPECT_FALSE(event.query());
+  EXPECT_FALSE(event.wait_for(1000));
+  event.record(idle);
+  while (!event.wait_for(1000000)) {
+  }
+  EXPECT_FALSE(last.query());  // the idle stream's record was reached while the busy stream stands still
+  test::toy_hold_ops(false);
   finish(busy);
+  EXPECT_TRUE(last.query());
+}
+
+// A stream waits for the record that was newest at the call: not for a later one, which may never come.
+TEST_F(FakeDeviceTest, AStreamWaitsForTheRecordOfTheCall) {
+  Stream busy(device_), waiting(device_);
+  Event event(device_);
+  Buffer a(device_, 64, MemoryKind::device, "a");
+  event.record(waiting);
+  waiting.wait(event);
+  test::toy_hold_ops(true);
+  Ops(busy).scale(f32(a, 16), 1.0f);
+  event.record(busy);
+  finish(waiting);
+  EXPECT_FALSE(event.query());
+  test::toy_hold_ops(false);
+  finish(busy);
+}
+
+TEST_F(FakeDeviceTest, SomeTasksAreDelayed) {
+  Stream stream(device_);
+  Buffer a(device_, 64, MemoryKind::device, "a");
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 400; ++i) stream.fill(a.data(), i % 256, 64);
+  finish(stream);
+  // About 50 sleeps of 150 us; without them this takes some 0.2 ms.
+  EXPECT_GT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(2));
 }
 
 TEST_F(FakeDeviceTest, SourcesAreReadLate) {
@@ -225,15 +255,17 @@ TEST_F(FakeDeviceTest, ViewsStayInsideTheirAllocation) {
 TEST_F(FakeDeviceTest, ReleaseUnderQueuedWorkLosesTheDevice) {
   Stream stream(device_);
   Event event(device_);
-  bool lost = false;
-  for (int round = 0; round < 100 && !lost; ++round) {
-    Buffer a(device_, 64, MemoryKind::device, "a");
-    for (int i = 0; i < 50; ++i) stream.fill(a.data(), 1, 64);
-    a = Buffer();
-    lost = error_of([&] { event.query(); }).find("was released while work") != std::string::npos;
-  }
-  EXPECT_TRUE(lost);
-  EXPECT_TRUE(contains(error_of([&] { stream.fill(&lost, 0, 1); }), "was released while work"));
+  Buffer a(device_, 64, MemoryKind::device, "a"), b(device_, 64, MemoryKind::device, "b"), c(device_, 64, MemoryKind::device, "c");
+  test::toy_hold_ops(true);
+  Ops(stream).scale(f32(a, 16), 1.0f);
+  stream.fill(b.data(), 0, 64);
+  c = Buffer();
+  EXPECT_TRUE(event.query());
+  b = Buffer();
+  test::toy_hold_ops(false);
+  EXPECT_TRUE(contains(error_of([&] { event.query(); }), "was released while work"));
+  char host = 0;
+  EXPECT_TRUE(contains(error_of([&] { stream.fill(&host, 0, 1); }), "was released while work"));
 }
 
 TEST_F(FakeDeviceTest, AFailureOfTheRealBackendComesWithTheEvent) {

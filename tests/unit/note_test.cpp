@@ -102,6 +102,22 @@ TEST_F(NoteTest, SegmentsOfNotesAreBounded) {
   EXPECT_EQ(with(offsetof(Elf64_Phdr, p_offset), bytes_.size()), "it ends within its notes");
 }
 
+TEST_F(NoteTest, LengthsInsideANoteAreBounded) {
+  // The descriptor begins 24 bytes before the texts; before it lie the name "nsp" and the header's three words.
+  const std::size_t header = bytes_.find("optimizer\0good", 0, 14) - 24 - 4 - sizeof(Elf64_Nhdr);
+  for (const std::size_t field : {offsetof(Elf64_Nhdr, n_namesz), offsetof(Elf64_Nhdr, n_descsz)}) {
+    for (const uint32_t length : {uint32_t{1} << 12, uint32_t{0xfffffff0}, ~uint32_t{0}}) {
+      std::string damaged = bytes_;
+      std::memcpy(&damaged[header + field], &length, sizeof length);
+      EXPECT_EQ(read(damaged).reason, "its notes are damaged");
+    }
+  }
+  std::string brief = bytes_;
+  const uint32_t length = 20;
+  std::memcpy(&brief[header + offsetof(Elf64_Nhdr, n_descsz)], &length, sizeof length);
+  EXPECT_EQ(read(brief).reason, "its nsp note is too short");
+}
+
 TEST_F(NoteTest, TextsMustEndAndBePrintable) {
   const std::size_t stamp = bytes_.find("optimizer\0good", 0, 14);
   ASSERT_NE(stamp, std::string::npos);

@@ -66,7 +66,8 @@
 #define NSP_STAMP NSP_STAMP_BASE NSP_STAMP_SUFFIX
 
 /* One option of a plug-in: --<plug-in>.<name>. type: "int", "size" (takes k, M, G), "float", "bool", "string",
- * "time" (takes s, m, h), "period" (a whole number >= 1, or inf), "choice:a|b|c". The default must parse as the type. */
+ * "time" (takes s, m, h), "period" (a whole number >= 1, or inf), "choice:a|b|c", or "auto|int" etc. (the word auto too).
+ * The default must parse as the type. */
 typedef struct nsp_option {
   const char *name;
   const char *type;

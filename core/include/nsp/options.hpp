@@ -18,7 +18,8 @@ class Options {
  public:
   struct Value {
     std::string text;    // as written: "32", "2h", "inf"
-    std::string origin;  // "default", "preset nano", "checkpoint", "file x.ini", "environment", "command line"
+    // "default", "preset nano", "checkpoint" or "checkpoint, given", "file x.ini line 3", "environment NSP_TRAIN_LR", "command line"
+    std::string origin;
     std::string type;    // of the option row
   };
   Options() = default;
@@ -27,7 +28,7 @@ class Options {
   int64_t integer(const std::string& name) const;   // types int and size
   double number(const std::string& name) const;     // float
   bool flag(const std::string& name) const;         // bool
-  std::string text(const std::string& name) const;  // string and choice
+  std::string text(const std::string& name) const;  // string and choice; any other type as written ("auto" of auto|int)
   double seconds(const std::string& name) const;    // time
   int64_t period(const std::string& name) const;    // period; `never` for inf
   bool given(const std::string& name) const;        // by the user: a file, the environment, the command line or the checkpoint of a run where it was given

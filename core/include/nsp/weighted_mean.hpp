@@ -3,7 +3,8 @@
 // Each bucket: all_to_all of its R parts; the owner of a part combines them on the device in replica order,
 //   mean = x_0 + sum_{m>0} w_m (x_m - x_0),
 // so that identical replicas stay bit-identical; all_gather of the parts. All ranks together send 2 4n bytes.
-// Buckets run one after the other, so every rank enters the same collectives in the same order.
+// Buckets run one after the other, so every rank enters the same collectives in the same order. Since each rank enters them at
+// times of its own, REQUIRES that nobody else enters collectives on that communicator until idle().
 // Thread: main thread. Register it with the HostWait whose loop shall drive it.
 #pragma once
 

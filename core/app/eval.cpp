@@ -1,0 +1,36 @@
+// nsp_app eval: loss, perplexity and bits per byte of a checkpoint on held-out data.
+#include <cmath>
+#include <cstdio>
+
+#include "core/app/inference.hpp"
+#include "core/app/verbs.hpp"
+#include "core/data/token_source.hpp"
+
+namespace nsp {
+
+int run_eval(Session& session) {
+  Inference inference(session);
+  const Options& data = session.config().section("data");
+  const auto value = [&](const char* name) {
+    const auto it = inference.stored().find(std::string("data.") + name);
+    return data.given(name) || it == inference.stored().end() ? data.text(name) : it->second.text;
+  };
+  TokenSourceOptions options;
+  options.path = value("path") == "auto" ? session.config().section("run").text("dir") + "/data" : value("path");
+  options.val_path = value("val_path");
+  options.context = inference.context();
+  const std::unique_ptr<TokenSource> source = open_val(options);
+  if (!source) throw Error(ErrorKind::input, options.path + " holds nothing out. There is no validation data. Name some with --data.val_path.");
+  source->limit_vocabulary(inference.spec().vocab);
+  const bool documents = data.flag("boundaries") && source->knows_documents();
+  TrainParts& parts = inference.job().parts();
+  BatchLoader loader(inference.device(), parts.stream, inference.world().wait(), inference.job().shape(), documents, inference.spec().vocab);
+  DeviceScalars loss(inference.device(), parts.stream, inference.world().wait(), 1, "loss");
+  const EvalResult result = evaluate(parts, loader, *source, source->samples(), loss);
+  std::printf("step %lld: loss %.6f nats per token, perplexity %.4f", static_cast<long long>(inference.checkpoint().step()), result.loss, std::exp(result.loss));
+  if (source->bytes_per_token() > 0) std::printf(", %.4f bits per byte", result.loss / std::log(2.0) / source->bytes_per_token());
+  std::printf(", on %lld tokens\n", static_cast<long long>(result.tokens));
+  return exit_code::done;
+}
+
+}  // namespace nsp

@@ -1,0 +1,36 @@
+// The sizes of the model and where its first weights come from: the keys of [model] and the file that model.init names.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/config/config.hpp"
+#include "core/model/spec.hpp"
+#include "core/train/checkpointer.hpp"
+#include "core/train/job.hpp"
+#include "io/llmc_file.hpp"
+#include "nsp/checkpoint_store.hpp"
+
+namespace nsp {
+
+struct ModelSource {
+  ModelSpec spec;
+  std::optional<LlmcModel> llmc;
+  std::unique_ptr<CheckpointReader> checkpoint;
+  // First weights: from the file, or random from the seed.
+  void fill(Job& job, uint64_t seed) const;
+};
+
+// Error(usage): a size that was given disagrees with the file, or sizes that cannot be. Error(input): the file cannot be used.
+// resumed: weights come from a checkpoint of this run anyway, so the file is not opened and the sizes are the stored ones.
+ModelSource model_source(const Config& config, const std::optional<ModelSpec>& resumed);
+
+// A spec as one line of "key=value", for the checkpoint; and back.
+std::string spec_text(const ModelSpec& spec);
+ModelSpec parse_spec(const std::string& text);
+
+// Opens the newest good checkpoint of a run directory, or the one of a step folder. Error(input) if there is none.
+std::unique_ptr<CheckpointReader> open_checkpoint(const std::string& path);
+
+}  // namespace nsp

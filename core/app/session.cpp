@@ -1,0 +1,55 @@
+#include "core/app/session.hpp"
+
+#include <cstdlib>
+
+#include "core/discover/cpu_features.hpp"
+#include "core/plugin/builtins.hpp"
+#include "core/plugin/search_path.hpp"
+
+namespace nsp {
+namespace {
+
+std::vector<std::string> module_folders(const CommandLine& line) {
+  const char* variable = std::getenv("NSP_PLUGIN_PATH");
+  return plugin_search_path(line.core("", {}).text("plugin-path"), variable ? variable : "", program_path());
+}
+
+Host this_host() {
+  Host host;
+  host.cpu_features = cpu_features();
+  host.cpu_feature_names = cpu_feature_text;
+  return host;
+}
+
+}  // namespace
+
+Session::Session(CommandLine line, Launch launch)
+    : line_(std::move(line)), launch_(std::move(launch)), log_(launch_.rank == 0), registry_(builtin_plugins(), module_folders(line_), this_host()) {}
+
+void Session::configure(const StoredValues& stored) {
+  const std::vector<std::string> names = line_.plugins(stored);
+  selection_ = registry_.select(names);
+  plugin_names_.clear();
+  for (const PluginEntry* entry : {selection_.sync, selection_.parallel, selection_.memory, selection_.optimizer}) plugin_names_ += (plugin_names_.empty() ? "" : ",") + entry->note.name;
+  config_ = std::make_unique<Config>(line_.resolve(option_rows({selection_.sync, selection_.parallel, selection_.memory, selection_.optimizer}), stored));
+  for (const std::string& warning : config_->warnings()) log_.warning(warning);
+}
+
+Policies Session::create_policies() {
+  const auto make = [&]<class Interface>(std::unique_ptr<PluginPtr<Interface>>& slot, const PluginEntry* entry) -> Interface& {
+    slot = std::make_unique<PluginPtr<Interface>>(create<Interface>(*entry, PluginContext{config_->section(entry->note.name), log_}));
+    return **slot;
+  };
+  SyncPolicy& sync = make(sync_, selection_.sync);
+  ParallelStrategy& strategy = make(strategy_, selection_.parallel);
+  LocCache& cache = make(cache_, selection_.memory);
+  Optimizer& optimizer = make(optimizer_, selection_.optimizer);
+  return {sync, strategy, cache, optimizer};
+}
+
+std::vector<OptionRow> rows_for_help(Session& session) {
+  const Selection s = session.registry().select(session.line().plugins({}));
+  return option_rows({s.sync, s.parallel, s.memory, s.optimizer});
+}
+
+}  // namespace nsp

@@ -1,0 +1,51 @@
+// What every verb starts from: the command line, the plug-ins that can be seen, and, once they are chosen, the resolved
+// configuration and the policy objects.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/app/console_log.hpp"
+#include "core/config/command_line.hpp"
+#include "core/discover/launcher.hpp"
+#include "core/plan/planner.hpp"
+#include "core/plugin/instance.hpp"
+#include "core/plugin/registry.hpp"
+
+namespace nsp {
+
+class Session {
+ public:
+  Session(CommandLine line, Launch launch);
+
+  const CommandLine& line() const noexcept { return line_; }
+  const Launch& launch() const noexcept { return launch_; }
+  ConsoleLog& log() noexcept { return log_; }
+  Registry& registry() noexcept { return registry_; }
+
+  // Chooses the policies and resolves the configuration. stored: of the checkpoint that the run goes on from, or empty.
+  void configure(const StoredValues& stored);
+  const Config& config() const { return *config_; }
+  const std::string& plugin_names() const noexcept { return plugin_names_; }
+  // Creates the policy objects. REQUIRES configure().
+  Policies create_policies();
+
+ private:
+  CommandLine line_;
+  Launch launch_;
+  ConsoleLog log_;
+  Registry registry_;
+  Selection selection_;
+  std::string plugin_names_;
+  std::unique_ptr<Config> config_;
+  std::unique_ptr<PluginPtr<SyncPolicy>> sync_;
+  std::unique_ptr<PluginPtr<ParallelStrategy>> strategy_;
+  std::unique_ptr<PluginPtr<LocCache>> cache_;
+  std::unique_ptr<PluginPtr<Optimizer>> optimizer_;
+};
+
+// The rows of the plug-ins that --plugins names, for --help; refused names are left out.
+std::vector<OptionRow> rows_for_help(Session& session);
+
+}  // namespace nsp

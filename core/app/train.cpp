@@ -1,0 +1,260 @@
+// nsp_app train: from the command line to the loop and back. Each stage is one call; design and docs/tour.md tell the order.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "core/app/model_source.hpp"
+#include "core/app/training_data.hpp"
+#include "core/app/verbs.hpp"
+#include "core/data/byte_tokenizer.hpp"
+#include "core/train/trainer.hpp"
+#include "io/hdf5_store.hpp"
+
+namespace nsp {
+namespace {
+
+constexpr int64_t mib = 1 << 20;
+constexpr const char* sample_prompt = "/* ";
+
+// A run directory belongs to one model and one data; what else changed is only told.
+void check_changes(Session& session, const ResumePoint& from) {
+  if (!from.reader) return;
+  std::string refused;
+  for (const Config::Change& change : session.config().changes(from.config)) {
+    const std::string line = change.key + ": " + change.stored + " -> " + change.now;
+    if (change.key.rfind("model.", 0) == 0)
+      refused += (refused.empty() ? "" : "; ") + line;
+    else if (change.key != "plugins" || change.stored != change.now)
+      session.log().info("changed since the checkpoint: " + line);
+  }
+  if (!refused.empty())
+    throw Error(ErrorKind::usage, "the run directory holds a run of another model (" + refused + "). A checkpoint fits its own model only. Leave these keys out, or choose another --run.dir.");
+}
+
+int64_t steps_of(const Options& train, int64_t tokens_per_step) {
+  const std::string tokens = train.text("tokens");
+  return tokens == "auto" ? train.integer("steps") : (parse::size(tokens) + tokens_per_step - 1) / tokens_per_step;
+}
+
+TrainSettings settings_of(const Config& config, int64_t context, const ModelSpec& spec, double peak_gflops) {
+  const Options& train = config.section("train");
+  TrainSettings s;
+  s.steps = steps_of(train, train.integer("global_batch") * context);
+  s.schedule = {schedule_kind(train.text("schedule")), train.number("lr"), train.number("min_lr_ratio"), train.integer("warmup"), s.steps, train.number("wsd_decay")};
+  s.clip = train.number("clip");
+  s.eval_every = train.integer("eval_every");
+  s.eval_batches = train.integer("eval_batches");
+  s.checkpoint_every = train.integer("checkpoint_every");
+  s.max_bad_steps = train.integer("max_bad_steps");
+  s.verify_every = config.section("run").integer("verify_every");
+  s.flops_per_token = spec.flops_per_token(context);
+  s.peak_flops = peak_gflops * 1e9;
+  return s;
+}
+
+void check_data(const ResumePoint& from, const TokenSource& data) {
+  if (!from.reader) return;
+  const Attributes& a = from.reader->attributes();
+  const auto stored = [&](const char* key) { return a.count(key) ? a.at(key) : std::string(); };
+  if (stored("data.tokenizer") != data.tokenizer())
+    throw Error(ErrorKind::usage, "the data's tokenizer is " + data.tokenizer() + ", and the run was trained with " + stored("data.tokenizer") + " (data.path). Token ids would change their meaning. Use the run's own data, or another --run.dir.");
+  if (stored("data.fingerprint") != data.fingerprint())
+    throw Error(ErrorKind::usage, "data.path is other data than this run was trained on (fingerprint " + data.fingerprint() + ", and " + stored("data.fingerprint") + " in the checkpoint). The run could not go on where it stopped. Use the run's own data, or another --run.dir.");
+}
+
+// Equal configurations on all ranks, or one error that names a rank.
+void compare_config(World& world, const Config& config) {
+  const uint64_t own = config.hash();
+  const std::vector<char> all = gather_now(world.comm(), world.wait(), &own, sizeof own);
+  for (std::size_t r = 0; r < all.size() / sizeof own; ++r)
+    if (std::memcmp(&all[r * sizeof own], &own, sizeof own) != 0)
+      throw Error(ErrorKind::usage, "rank " + std::to_string(r) + " has another configuration than rank " + std::to_string(world.rank()) +
+                                        ". Files, environment or program differ between the hosts. Give all ranks the same command line, configuration files and NSP_ variables.");
+}
+
+std::string breakdown_text(const Breakdown& b, double total) {
+  char text[320];
+  const auto percent = [&](double s) { return total > 0 ? 100.0 * s / total : 0.0; };
+  std::snprintf(text, sizeof text, "time of rank 0: compute %.1f%%, data %.1f%%, waiting for averages %.1f%%, group and job vectors %.1f%%, optimizer %.1f%%, gathering weights %.1f%%, evaluation %.1f%%, checkpoints %.1f%% of %.1f s",
+                percent(b.compute), percent(b.data), percent(b.sync_wait), percent(b.vectors), percent(b.optimizer), percent(b.gather), percent(b.evaluation), percent(b.checkpoint), total);
+  return text;
+}
+
+class TrainRun {
+ public:
+  TrainRun(Session& session, World& world) : session_(session), log_(session.log()), world_(world), directory_(session, world, session.line().core("run", {}).text("dir")) {}
+
+  int run() {
+    from_ = find_resume_point(session_, world_, directory_, session_.line().core("run", {}).text("resume"));
+    session_.configure(from_.config);
+    const Config& config = session_.config();
+    compare_config(world_, config);
+    check_changes(session_, from_);
+    device_ = open_device(session_, world_, true);
+    log_.info(device_.topology.text());
+    log_.info(device_.share.text);
+    std::optional<ModelSpec> stored;
+    if (from_.reader) stored = parse_spec(from_.reader->attributes().at("model"));
+    source_ = model_source(config, stored);
+    const std::string context = config.section("train").text("context");
+    context_ = context == "auto" ? source_.spec.context : parse::integer(context);
+    data_ = open_training_data(session_, world_, directory_, source_.spec, context_);
+    check_data(from_, *data_.train);
+    const int code = train();
+    barrier_now(world_.comm(), world_.wait());
+    return code;
+  }
+
+ private:
+  Planned make_plan(Transformer& model, const Policies& policies) {
+    const Options& train = session_.config().section("train");
+    PlanQuestion q;
+    q.ranks = world_.comm().size();
+    q.global_batch = train.integer("global_batch");
+    q.micro_batch = train.text("micro_batch") == "auto" ? 0 : parse::integer(train.text("micro_batch"));
+    q.context = context_;
+    q.threads = device_.share.threads;
+    q.backend = device_.topology.ranks.at(0).backend;
+    q.bucket_elements = bucket_elements();
+    // All ranks must decide alike, so the scarcest memory of the job counts.
+    q.memory_budget = INT64_MAX;
+    for (std::size_t r = 0; r < device_.topology.ranks.size(); ++r) q.memory_budget = std::min(q.memory_budget, room_of(static_cast<int>(r)).host_free / room_of(static_cast<int>(r)).ranks_on_host);
+    q.loop_memory = [&model](MemoryTable& table, const BatchShape& shape) { add_loop_memory(table, shape, model.spec()); };
+    return plan_job(q, model, policies);
+  }
+
+  MemoryRoom room_of(int rank) const {
+    const RankInfo& info = device_.topology.ranks.at(static_cast<std::size_t>(rank));
+    MemoryRoom room;
+    room.device_is_host = info.device_kind == "cpu";
+    room.device_free = room.device_is_host ? 0 : info.memory_free;
+    room.host_free = info.host_memory_available;
+    for (const HostRanks& host : device_.topology.hosts())
+      if (host.name == info.host) room.ranks_on_host = static_cast<int>(host.ranks.size());
+    return room;
+  }
+
+  int64_t bucket_elements() const { return session_.config().section("comm").integer("bucket_mib") * mib / 4; }
+
+  Attributes attributes(const Planned& planned) const {
+    return {{"config", session_.config().dump()},          {"plan", planned.plan.text()},
+            {"plugins", session_.plugin_names()},           {"model", spec_text(source_.spec)},
+            {"data.fingerprint", data_.train->fingerprint()}, {"data.tokenizer", data_.train->tokenizer()},
+            {"nsp_version", NSP_VERSION}};
+  }
+
+  void write_plan(const Planned& planned, const Transformer& model) {
+    if (world_.rank() != 0) return;
+    const std::string report = plan_report(planned, model);
+    log_.info(report);
+    write_run_file(directory_.path() + "/plan.txt", report);
+    write_run_file(directory_.path() + "/config.ini", session_.config().dump());
+  }
+
+  // "The stored plan is used whole" holds here by planning again from equal facts; a plan that came out otherwise is told, since
+  // equal bits end there.
+  void compare_plan(const Planned& planned) {
+    if (!from_.reader || from_.reader->attributes().count("plan") == 0) return;
+    if (from_.reader->attributes().at("plan") != planned.plan.text())
+      log_.warning("the plan differs from the one in the checkpoint, so results will not be equal bit for bit to an uninterrupted run. Stored plan:\n" + from_.reader->attributes().at("plan") + "New plan:\n" + planned.plan.text());
+  }
+
+  int train() {
+    const Config& config = session_.config();
+    const Options& train = config.section("train");
+    const Policies policies = session_.create_policies();
+    Transformer model(source_.spec);
+    const Planned planned = make_plan(model, policies);
+    write_plan(planned, model);
+    compare_plan(planned);
+    check_fits(planned.memory, room_of(world_.rank()), "Lower model sizes or train.micro_batch, start fewer ranks on a host, or share sequences with --plugins autosp.");
+    const TrainSettings settings = settings_of(config, context_, source_.spec, device_.topology.peak_gflops());
+
+    Job job(planned, bucket_elements(), world_.comm(), *device_.device, model, policies, world_.wait(), log_);
+    TrainParts& parts = job.parts();
+    MeanWeights mean(parts, bucket_elements());
+    Hdf5Store store(directory_.checkpoints());
+    std::string run = std::filesystem::path(directory_.path()).lexically_normal().filename().string();
+    for (char& c : run) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
+    Checkpointer checkpointer(parts, mean, store, run.empty() ? "run" : run, attributes(planned), static_cast<int>(train.integer("keep")), train.integer("keep_every"));
+    TrainState state;
+    if (from_.reader)
+      state = checkpointer.restore(*from_.reader);
+    else
+      source_.fill(job, static_cast<uint64_t>(train.integer("seed")));
+    if (from_.reader && state.step >= settings.steps) {
+      log_.info("the run in " + directory_.path() + " is complete: " + std::to_string(state.step) + " of " + std::to_string(settings.steps) + " steps. To go on, raise train.steps.");
+      return exit_code::done;
+    }
+    const BatchOrder order(data_.train->samples(), train.integer("global_batch"), config.section("data").flag("shuffle"), static_cast<uint64_t>(train.integer("seed")));
+    BatchLoader loader(*device_.device, parts.stream, world_.wait(), job.shape(), data_.documents, source_.spec.vocab);
+    const std::string bar = config.section("run").text("progress");
+    Metrics metrics(world_.rank() == 0 ? directory_.path() + "/metrics.jsonl" : "", from_.reader ? state.step : -1, config.section("run").integer("log_every"),
+                    bar == "auto" ? isatty(1) != 0 : parse::flag(bar), settings.steps, log_);
+    if (from_.reader) {
+      metrics.record(JsonLine().add("kind", std::string("resume")).add("step", state.step));
+      log_.info("resumed from step " + std::to_string(state.step) + " (" + order.position(state.step) + ")");
+    }
+    TextGenerator generator(parts, loader);
+    StopRequests requests(directory_.path(), train.number("max_hours") * 3600.0, world_.rank() == 0);
+    Trainer trainer(parts, {*data_.train, data_.validation.get(), order, loader, metrics, mean, checkpointer, requests, {}}, settings, state);
+    const Outcome outcome = trainer.run();
+    finish(trainer, metrics, outcome, state.step);
+    if (outcome == Outcome::finished) sample(generator, mean);
+    log_.info("log: " + directory_.path() + "/metrics.jsonl   checkpoints: " + directory_.checkpoints());
+    return outcome == Outcome::finished ? exit_code::done : exit_code::stopped;
+  }
+
+  void finish(const Trainer& trainer, Metrics& metrics, Outcome outcome, int64_t first_step) {
+    const Breakdown& b = trainer.breakdown();
+    const double total = metrics.seconds_in_steps() + b.evaluation + b.checkpoint;
+    metrics.record(JsonLine().add("kind", std::string("end")).add("step", trainer.state().step).add("outcome", std::string(outcome == Outcome::finished ? "finished" : "stopped"))
+                       .add("steps", trainer.state().step - first_step).add("seconds", total).add("compute", b.compute).add("data", b.data).add("sync_wait", b.sync_wait).add("vectors", b.vectors)
+                       .add("optimizer", b.optimizer).add("gather", b.gather).add("evaluation", b.evaluation).add("checkpoint", b.checkpoint));
+    if (metrics.seconds_in_steps() > 0)
+      log_.info(std::to_string(static_cast<int64_t>(static_cast<double>(metrics.tokens()) / metrics.seconds_in_steps())) + " tokens/s over " + std::to_string(trainer.state().step - first_step) + " steps");
+    log_.info(breakdown_text(b, total));
+  }
+
+  void sample(TextGenerator& generator, MeanWeights& mean) {
+    if (data_.train->tokenizer() != ByteTokenizer().id()) return;
+    const ByteTokenizer tokenizer;
+    mean.install();
+    std::vector<int32_t> prompt;
+    tokenizer.encode(sample_prompt, prompt);
+    const std::vector<int32_t> tokens = generator.generate(prompt, 160, {0.7, 40, 1});
+    mean.restore();
+    log_.info(std::string("sample: ") + sample_prompt + tokenizer.decode(tokens));
+  }
+
+  Session& session_;
+  ConsoleLog& log_;
+  World& world_;
+  RunDirectory directory_;
+  ResumePoint from_;
+  RankDevice device_;
+  ModelSource source_;
+  int64_t context_ = 0;
+  TrainingData data_;
+};
+
+}  // namespace
+
+int run_train(Session& session) {
+  const SignalHandlers handlers;
+  World world(session, false);
+  int code = exit_code::error;
+  try {
+    TrainRun run(session, world);
+    code = run.run();
+  } catch (const Error& e) {
+    return end_with_error(world, e);
+  }
+  world.close();
+  return code;
+}
+
+}  // namespace nsp

@@ -1,0 +1,89 @@
+#include "core/app/world.hpp"
+
+#include <cstring>
+
+#include "core/discover/peak.hpp"
+
+namespace nsp {
+namespace {
+
+std::string chosen_comm(Session& session, bool alone) {
+  if (alone) return "self";
+  const std::string name = session.line().core("", {}).text("comm");
+  if (name != "auto") return name;
+  return session.launch().launcher.empty() ? "self" : "mpi";
+}
+
+}  // namespace
+
+World::World(Session& session, bool alone) : host_(read_host()) {
+  const PluginEntry& entry = session.registry().open("comm", chosen_comm(session, alone));
+  provider_ = std::make_unique<PluginPtr<CommProvider>>(create<CommProvider>(entry, PluginContext{comm_options_, session.log()}));
+  comm_ = (*provider_)->open({ring_, static_cast<int>(host_.cores.count()), session.launch().local_size});
+  wait_.add(comm_.get());
+  watchdog_ = std::make_unique<Watchdog>(ring_, comm_->rank(), host_.name, session.line().core("comm", {}).seconds("timeout"));
+}
+
+World::~World() {
+  if (comm_) wait_.remove(comm_.get());
+}
+
+void World::close() {
+  watchdog_.reset();
+  wait_.remove(comm_.get());
+  comm_.reset();
+  (*provider_)->close();
+}
+
+void World::agree(ErrorKind kind, const std::string& failure) {
+  constexpr int64_t length = 2048;
+  std::vector<char> own(length, 0);
+  std::memcpy(own.data(), failure.data(), std::min<std::size_t>(failure.size(), length - 1));
+  const std::vector<char> all = gather_now(*comm_, wait_, own.data(), length);
+  for (int r = 0; r < comm_->size(); ++r)
+    if (const char* text = &all[static_cast<std::size_t>(r * length)]; *text != 0) throw Error(kind, text);
+}
+
+RankDevice open_device(Session& session, World& world, bool measure_peak) {
+  RankDevice out;
+  const Config& config = session.config();
+  const PluginEntry& entry = session.registry().choose_backend(config.section("").text("backend"));
+  out.backend = entry.note.name;
+  RankInfo info;
+  info.host = world.host().name;
+  info.backend = out.backend;
+  info.local_rank = session.launch().local_rank;
+  info.cores = world.host().cores;
+  info.host_memory_total = world.host().memory_total;
+  info.host_memory_available = world.host().memory_available;
+  const auto gather = [&] {
+    const auto block = pack(info);
+    return unpack_topology(gather_now(world.comm(), world.wait(), block.data(), static_cast<int64_t>(block.size())));
+  };
+  int place = 0;
+  const std::vector<CoreSet> masks = gather().masks_beside(world.rank(), &place);
+  out.share = threads_for_rank(masks, place, world.host().cpu_limit);
+  const std::string wanted = config.section("train").text("threads");
+  if (wanted != "auto") {
+    out.share.threads = static_cast<int>(parse::integer(wanted));
+    if (out.share.threads > static_cast<int>(info.cores.count()))
+      session.log().warning("train.threads = " + wanted + " is more than the " + std::to_string(info.cores.count()) +
+                            " cores that this rank may use. Threads will wait for each other. Lower train.threads, or let the launcher give a rank more cores (mpirun --bind-to none).");
+  }
+  out.device = std::make_unique<Device>(&backend_table(entry), out.backend, 0, out.share.threads);
+  const DeviceInfo device = out.device->info();
+  info.device_name = device.name;
+  info.device_kind = device.kind;
+  info.threads = device.threads;
+  info.memory_total = device.memory_total;
+  info.memory_free = device.memory_free;
+  if (measure_peak) {
+    barrier_now(world.comm(), world.wait());
+    Stream stream(*out.device);
+    info.peak_gflops = measure_matmul_peak(stream, DType::f32);
+  }
+  out.topology = gather();
+  return out;
+}
+
+}  // namespace nsp

@@ -1,0 +1,54 @@
+// The ranks of a run: the chosen communicator module, started, with its ring and watchdog; and what all ranks know of each other.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "comm/ring.hpp"
+#include "comm/watchdog.hpp"
+#include "core/app/session.hpp"
+#include "core/discover/host.hpp"
+#include "core/discover/thread_share.hpp"
+#include "core/discover/topology.hpp"
+#include "nsp/communicator.hpp"
+
+namespace nsp {
+
+class World {
+ public:
+  // Starts the communicator that --comm names (auto: mpi under a launcher, else self). alone: always self.
+  World(Session& session, bool alone);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  Communicator& comm() { return *comm_; }
+  HostWait& wait() { return wait_; }
+  int rank() const { return comm_->rank(); }
+  const HostInfo& host() const { return host_; }
+  // Shuts the transport down; the last act of a rank.
+  void close();
+  // Throws on every rank the same Error if any rank has a failure text; the text of the first one.
+  void agree(ErrorKind kind, const std::string& failure);
+
+ private:
+  HostInfo host_;
+  FixedRing ring_;
+  HostWait wait_;
+  Options comm_options_;
+  std::unique_ptr<PluginPtr<CommProvider>> provider_;
+  std::unique_ptr<Communicator> comm_;
+  std::unique_ptr<Watchdog> watchdog_;
+};
+
+// The device of this rank: the backend that --backend names or the best one, with the threads that the launcher left this rank.
+struct RankDevice {
+  std::unique_ptr<Device> device;
+  ThreadShare share;
+  Topology topology;
+  std::string backend;
+};
+// Collective. measure_peak: of matmuls, for peak_share.
+RankDevice open_device(Session& session, World& world, bool measure_peak);
+
+}  // namespace nsp
