@@ -16,6 +16,8 @@ namespace nsp {
 namespace {
 
 constexpr int64_t stale_seconds = 60;
+constexpr int attempts = 100;
+constexpr useconds_t pause_microseconds = 20000;
 
 class Descriptor {
  public:
@@ -77,17 +79,39 @@ std::string reason_to_take(const LockHolder& holder, const LockHolder& self, int
   return {};
 }
 
-// Takes a stale lock out of the way. Two jobs may try at once: the file that was moved must be the one that was judged,
-// else it is a new lock of the other job and goes back.
-bool remove_stale(const std::string& path, const std::string& aside, const Found& judged) {
-  if (std::rename(path.c_str(), aside.c_str()) != 0) return errno == ENOENT;
-  const Found moved = look(aside);
-  const bool right = moved.exists && same_file(moved.info, judged.info) && moved.text == judged.text;
-  if (right || ::link(aside.c_str(), path.c_str()) == 0 || errno == EEXIST)
-    remove_quietly(aside);
-  else
-    std::rename(aside.c_str(), path.c_str());  // no hard links here
+// Takes a stale lock out of the way; false: try again. Several jobs may find it stale at once. Only the one that holds
+// the guard may move it, and what was moved must be what was judged: else it is a new lock, and goes back.
+bool remove_stale(const std::string& path, const LockHolder& self, const Found& judged, int64_t now) {
+  const std::string guard = path + ".takeover", aside = path + "." + self.token + ".stale";
+  struct stat info {};
+  try {
+    write_new(guard, lock_text(self), &info);
+  } catch (const Error&) {
+    const Found held = look(guard);
+    if (!held.exists) return false;  // given back meanwhile; if it cannot be written at all, the attempts run out
+    if (now - held.info.st_mtime > stale_seconds) remove_quietly(guard);
+    return false;
+  }
+  bool right = false;
+  if (std::rename(path.c_str(), aside.c_str()) == 0) {
+    const Found moved = look(aside);
+    right = moved.exists && same_file(moved.info, judged.info) && moved.text == judged.text;
+    if (right || ::link(aside.c_str(), path.c_str()) == 0 || errno == EEXIST) {
+      remove_quietly(aside);
+    } else {
+      std::rename(aside.c_str(), path.c_str());  // no hard links here
+    }
+  }
+  remove_quietly(guard);
   return right;
+}
+
+[[noreturn]] void refuse(const std::string& run_dir, const LockHolder& holder, int64_t age) {
+  throw Error(ErrorKind::usage,
+              "another job runs in " + run_dir + ". Its lock is held by " + describe(holder) + ", heartbeat " +
+                  std::to_string(age < 0 ? 0 : age) +
+                  " s ago. Wait for it, stop it, or choose another run.dir; a job that died elsewhere frees the directory after " +
+                  std::to_string(stale_seconds) + " s.");
 }
 
 }  // namespace
@@ -96,7 +120,7 @@ RunLock::RunLock(const std::string& run_dir) : path_(run_dir + "/lock"), pid_(::
   const LockHolder self = this_process();
   token_ = self.token;
   text_ = lock_text(self);
-  for (int attempt = 0; attempt < 3; ++attempt) {
+  for (int attempt = 0; attempt < attempts; ++attempt) {
     if (create()) return;
     const std::string probe = path_ + "." + token_ + ".probe";
     struct stat now {};
@@ -107,17 +131,15 @@ RunLock::RunLock(const std::string& run_dir) : path_(run_dir + "/lock"), pid_(::
     const LockHolder holder = parse_lock(found.text);
     const int64_t age = now.st_mtime - found.info.st_mtime;
     const std::string reason = reason_to_take(holder, self, age);
-    if (reason.empty())
-      throw Error(ErrorKind::usage,
-                  "another job runs in " + run_dir + ". Its lock is held by " + describe(holder) + ", heartbeat " +
-                      std::to_string(age < 0 ? 0 : age) +
-                      " s ago. Wait for it, stop it, or choose another run.dir; a job that died elsewhere frees the directory after " +
-                      std::to_string(stale_seconds) + " s.");
-    if (remove_stale(path_, path_ + "." + token_ + ".stale", found))
+    if (reason.empty()) refuse(run_dir, holder, age);
+    if (remove_stale(path_, self, found, now.st_mtime)) {
       taken_over_ = "the lock of " + describe(holder) + " was taken over: " + reason;
+    } else {
+      ::usleep(pause_microseconds);  // another job is at it
+    }
   }
-  throw Error(ErrorKind::usage,
-              "another job starts in " + run_dir + " at the same time. It took the lock first. Wait for it, or choose another run.dir.");
+  throw Error(ErrorKind::usage, "another job starts in " + run_dir + " at the same time. It is taking the lock " + path_ +
+                                    ". Wait for it, or choose another run.dir.");
 }
 
 // True if path_ now is our file; false if there is a lock already.

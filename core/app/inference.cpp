@@ -20,12 +20,14 @@ Inference::Inference(Session& session) : world_(session, true) {
   planned_.plan.threads = device_.share.threads;
   planned_.plan.backend = device_.backend;
   planned_.states = {weights_decl()};
-  job_ = std::make_unique<Job>(planned_, 1, world_.comm(), *device_.device, *model_, session.create_policies(), world_.wait(), session.log());
+  policies_ = std::make_unique<Session::PolicySet>(session.create_policies());
+  job_ = std::make_unique<Job>(planned_, 1, world_.comm(), *device_.device, *model_, policies_->refs(), world_.wait(), session.log());
   restore_model(job_->parts(), *reader_);
 }
 
 Inference::~Inference() {
   job_.reset();
+  policies_.reset();
   device_.device.reset();
   world_.close();
 }

@@ -29,6 +29,7 @@ class Inference {
   RankDevice device_;
   std::unique_ptr<Transformer> model_;
   Planned planned_;
+  std::unique_ptr<Session::PolicySet> policies_;
   std::unique_ptr<Job> job_;
 };
 

@@ -11,7 +11,8 @@ int run_plan(Session& session) {
   session.configure({});
   const Config& config = session.config();
   const Options &verb = config.section("plan"), &train = config.section("train");
-  const Policies policies = session.create_policies();
+  const Session::PolicySet set = session.create_policies();
+  const Policies policies = set.refs();
   const ModelSource source = model_source(config, {});
   Transformer model(source.spec);
   const HostInfo host = read_host();

@@ -31,7 +31,7 @@ std::string here(int rank) {
 int dispatch(Session& session) {
   const std::string& verb = session.line().verb();
   if (session.line().help()) {
-    std::fputs(help_text(verb, true, rows_for_help(session)).c_str(), stdout);
+    std::fputs(help_text(verb, session.line().verb_named(), rows_for_help(session)).c_str(), stdout);
     return exit_code::done;
   }
   if (verb == "train") return run_train(session);

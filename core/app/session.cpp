@@ -35,16 +35,11 @@ void Session::configure(const StoredValues& stored) {
   for (const std::string& warning : config_->warnings()) log_.warning(warning);
 }
 
-Policies Session::create_policies() {
-  const auto make = [&]<class Interface>(std::unique_ptr<PluginPtr<Interface>>& slot, const PluginEntry* entry) -> Interface& {
-    slot = std::make_unique<PluginPtr<Interface>>(create<Interface>(*entry, PluginContext{config_->section(entry->note.name), log_}));
-    return **slot;
-  };
-  SyncPolicy& sync = make(sync_, selection_.sync);
-  ParallelStrategy& strategy = make(strategy_, selection_.parallel);
-  LocCache& cache = make(cache_, selection_.memory);
-  Optimizer& optimizer = make(optimizer_, selection_.optimizer);
-  return {sync, strategy, cache, optimizer};
+Session::PolicySet Session::create_policies() {
+  // A plug-in without options has no section.
+  const auto context = [&](const PluginEntry* entry) { return PluginContext{entry->descriptor->option_count > 0 ? config_->section(entry->note.name) : no_options_, log_}; };
+  return {create<SyncPolicy>(*selection_.sync, context(selection_.sync)), create<ParallelStrategy>(*selection_.parallel, context(selection_.parallel)),
+          create<LocCache>(*selection_.memory, context(selection_.memory)), create<Optimizer>(*selection_.optimizer, context(selection_.optimizer))};
 }
 
 std::vector<OptionRow> rows_for_help(Session& session) {

@@ -28,8 +28,9 @@ class Session {
   void configure(const StoredValues& stored);
   const Config& config() const { return *config_; }
   const std::string& plugin_names() const noexcept { return plugin_names_; }
-  // Creates the policy objects. REQUIRES configure().
-  Policies create_policies();
+  // Creates the policy objects. REQUIRES configure(). They hold memory of the device that they are opened with, so they end before it.
+  class PolicySet;
+  PolicySet create_policies();
 
  private:
   CommandLine line_;
@@ -39,10 +40,20 @@ class Session {
   Selection selection_;
   std::string plugin_names_;
   std::unique_ptr<Config> config_;
-  std::unique_ptr<PluginPtr<SyncPolicy>> sync_;
-  std::unique_ptr<PluginPtr<ParallelStrategy>> strategy_;
-  std::unique_ptr<PluginPtr<LocCache>> cache_;
-  std::unique_ptr<PluginPtr<Optimizer>> optimizer_;
+  Options no_options_;
+};
+
+class Session::PolicySet {
+ public:
+  PolicySet(PluginPtr<SyncPolicy> sync, PluginPtr<ParallelStrategy> strategy, PluginPtr<LocCache> cache, PluginPtr<Optimizer> optimizer)
+      : sync_(std::move(sync)), strategy_(std::move(strategy)), cache_(std::move(cache)), optimizer_(std::move(optimizer)) {}
+  Policies refs() const { return {*sync_, *strategy_, *cache_, *optimizer_}; }
+
+ private:
+  PluginPtr<SyncPolicy> sync_;
+  PluginPtr<ParallelStrategy> strategy_;
+  PluginPtr<LocCache> cache_;
+  PluginPtr<Optimizer> optimizer_;
 };
 
 // The rows of the plug-ins that --plugins names, for --help; refused names are left out.

@@ -165,7 +165,8 @@ class TrainRun {
   int train() {
     const Config& config = session_.config();
     const Options& train = config.section("train");
-    const Policies policies = session_.create_policies();
+    const Session::PolicySet set = session_.create_policies();
+    const Policies policies = set.refs();
     Transformer model(source_.spec);
     const Planned planned = make_plan(model, policies);
     write_plan(planned, model);
@@ -200,6 +201,7 @@ class TrainRun {
     }
     TextGenerator generator(parts, loader);
     StopRequests requests(directory_.path(), train.number("max_hours") * 3600.0, world_.rank() == 0);
+    const Job::Drain drain(job);  // ends first, whatever happens: nothing queued may outlive its memory
     Trainer trainer(parts, {*data_.train, data_.validation.get(), order, loader, metrics, mean, checkpointer, requests, {}}, settings, state);
     const Outcome outcome = trainer.run();
     finish(trainer, metrics, outcome, state.step);

@@ -71,8 +71,8 @@ CommandLine CommandLine::parse(int argc, const char* const* argv, Environment en
   line.environment_ = std::move(environment);
   std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   std::size_t next = 0;
-  const bool named = !words.empty() && !words[0].empty() && words[0][0] != '-';
-  const Verb verb = named ? verb_of(words[next++]) : verbs().front();
+  line.verb_named_ = !words.empty() && !words[0].empty() && words[0][0] != '-';
+  const Verb verb = line.verb_named_ ? verb_of(words[next++]) : verbs().front();
   line.verb_ = verb.name;
   while (next < words.size() && line.operands_.size() < verb.max_operands && (words[next].empty() || words[next][0] != '-')) {
     line.operands_.push_back(words[next++]);

@@ -30,6 +30,7 @@ class CommandLine {
   static CommandLine parse(int argc, const char* const* argv, Environment environment);
 
   const std::string& verb() const noexcept { return verb_; }
+  bool verb_named() const noexcept { return verb_named_; }                         // or train by default
   const std::vector<std::string>& operands() const noexcept { return operands_; }  // checkpoint: {"ls", "runs/a"}
   bool help() const noexcept { return help_; }
   bool version() const noexcept { return version_; }
@@ -56,7 +57,7 @@ class CommandLine {
   std::vector<std::string> arguments_;  // what follows verb and operands
   Environment environment_;
   std::vector<File> files_;
-  bool help_ = false, version_ = false;
+  bool verb_named_ = false, help_ = false, version_ = false;
 };
 
 // The parts of a list like "a,b, c", without spaces around them; empty parts are dropped.

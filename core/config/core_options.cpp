@@ -153,9 +153,8 @@ std::vector<OptionRow> verb_rows(const std::string& verb) {
   std::vector<OptionRow> rows;
   if (verb == "plan") {
     rows = {
-        at_least(1, row("plan", "ranks", "auto|int", "auto", "ranks of the planned job; auto = 1, or one for each of --devices")),
-        row("plan", "devices", "string", "", "devices of the planned job, KIND:COUNT,...; empty = devices like this machine's"),
-        at_least(1, row("plan", "memory", "auto|size", "auto", "memory of each device, in bytes (80G); auto = that of the device")),
+        at_least(1, row("plan", "ranks", "auto|int", "auto", "ranks of the planned job; auto = 1")),
+        at_least(1, row("plan", "memory", "auto|size", "auto", "memory of each rank, in bytes (80G); auto = its share of this machine's")),
     };
   } else if (verb == "prepare") {
     rows = {

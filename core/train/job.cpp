@@ -46,6 +46,16 @@ Job::Job(const Planned& planned, int64_t bucket_elements, Communicator& world, D
                                                    policies.optimizer, named(planned.optimizer_states), planned.spare, log});
 }
 
+Job::Drain::~Drain() {
+  try {
+    const EventPtr end = record_event(job_.parts_->device, job_.stream_, "drain");
+    while (!end->wait_for(100000)) {
+    }
+  } catch (const Error&) {
+    // The device has failed; there is nothing left to wait for.
+  }
+}
+
 void Job::set_weights(const WeightSource& values) {
   TrainParts& p = *parts_;
   Buffer staging(p.device, Checkpointer::staging_bytes(), MemoryKind::pinned, "weights staging");

@@ -19,6 +19,17 @@ class Job {
   Job(const Planned& planned, int64_t bucket_elements, Communicator& world, Device& device, Transformer& model, const Policies& policies, HostWait& wait, Log& log);
 
   TrainParts& parts() { return *parts_; }
+  // Waits for everything that is queued, when it dies.
+  class Drain {
+   public:
+    explicit Drain(Job& job) : job_(job) {}
+    ~Drain();
+    Drain(const Drain&) = delete;
+    Drain& operator=(const Drain&) = delete;
+
+   private:
+    Job& job_;
+  };
   BatchShape shape() const { return shape_; }
   // Fills the weights from host code: a function of (seed, tensor name, element).
   void initialize_weights(uint64_t seed);

@@ -112,6 +112,9 @@ TEST(WeightedMean, QueuedRangesSeeTheWorkBeforeTheirEvents) {
       WeightedMean mean(rank.comm, weights, rank.stream, 64);
       rank.wait.add(&mean);
       const Ops ops(rank.stream);
+      // Enough work to keep the stream busy until long after the collective could have started.
+      const Buffer much = upload(rank, std::vector<float>(1 << 20, 0.0F));
+      for (int i = 0; i < 30; ++i) ops.scale(vector_view(much), 1.0F);
       for (int i = 0; i < 3; ++i) ops.scale(vector_view(a), 2.0F);
       mean.add(vector_view(a), vector_view(a), now(rank));
       for (int i = 0; i < 3; ++i) ops.scale(vector_view(b), 2.0F);

@@ -216,6 +216,8 @@ TEST(Config, LengthInStepsOrTokens) {
 
 TEST(Config, Verbs) {
   EXPECT_EQ(line_of({}).verb(), "train");
+  EXPECT_FALSE(line_of({}).verb_named());
+  EXPECT_TRUE(line_of({"train"}).verb_named());
   EXPECT_EQ(line_of({"--train.lr", "1"}).verb(), "train");
   const Config generate = line_of({"generate", "--prompt", "int main", "--top-k=5"}).resolve({}, {});
   EXPECT_EQ(generate.section("generate").text("prompt"), "int main");
