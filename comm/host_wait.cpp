@@ -15,11 +15,15 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kIdleInterval = std::chrono::milliseconds(100);
 // Fruitless rounds (about a microsecond each) before a wait starts to sleep between rounds. A core that more threads want
-// than there are is then left to the thread that computes, and an idle core still answers at once.
+// than there are is then left to the thread that computes, while short waits are answered at once.
 constexpr int kSpinsForWork = 4000;
 // Less for an event: its sleep ends with the event itself, so it costs no latency, and somebody is surely computing.
 constexpr int kSpinsForEvent = 500;
-constexpr auto kNap = std::chrono::microseconds(50);
+// After something moved: the next message often follows, but over a slow network it does not, and spinning would take the core.
+constexpr int kSpinsAfterMove = 200;
+// The sleep grows while nothing moves: what it adds to a wait stays a small part of it.
+constexpr auto kShortNap = std::chrono::microseconds(50);
+constexpr auto kLongNap = std::chrono::microseconds(400);
 
 }  // namespace
 
@@ -43,28 +47,31 @@ void HostWait::wait_until(Done done, const Event* event) {
     for (const Progressing* member : members_) sum += member->moves();
     return sum;
   };
-  const int most_spins = event != nullptr ? kSpinsForEvent : kSpinsForWork;
-  int spins = 0;
+  int spins = event != nullptr ? kSpinsForEvent : kSpinsForWork;
+  std::chrono::microseconds nap = kShortNap;
   uint64_t moved = moves();
   Clock::time_point idle_at = Clock::now() + kIdleInterval;
   while (!done()) {
     const bool busy = progress();
     if (const uint64_t now = moves(); now != moved) {
       moved = now;
-      spins = 0;
-      continue;
-    }
-    if (!busy && event != nullptr) {
+      spins = std::max(spins, kSpinsAfterMove);
+      nap = kShortNap;
+    } else if (!busy && event != nullptr) {
       event->wait_for(std::chrono::duration_cast<std::chrono::microseconds>(kIdleInterval).count());
     } else if (!busy && !done()) {
       throw Error(ErrorKind::internal, "a wait would never end. The work belongs to a communicator that was not added to the host wait, or was closed. "
                                        "This is a bug in nsp or in a plug-in; please report it.");
-    } else if (++spins < most_spins) {
+    } else if (spins > 0) {
+      --spins;
       sched_yield();
-    } else if (event != nullptr) {
-      event->wait_for(kNap.count());
     } else {
-      std::this_thread::sleep_for(kNap);
+      if (event != nullptr) {
+        event->wait_for(nap.count());
+      } else {
+        std::this_thread::sleep_for(nap);
+      }
+      nap = std::min(2 * nap, kLongNap);
     }
     if (on_idle_ && Clock::now() >= idle_at) {
       on_idle_();

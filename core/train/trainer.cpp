@@ -35,6 +35,7 @@ Trainer::Trainer(TrainParts& parts, Io io, const TrainSettings& settings, const 
 }
 
 Outcome Trainer::run() {
+  if (state_.step == 0 && settings_.eval_every > 0) evaluate_now(0);  // where the run starts from
   while (state_.step < settings_.steps && !stop_) {
     const int64_t t = state_.step;
     const auto begin = Clock::now();

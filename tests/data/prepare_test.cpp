@@ -104,6 +104,8 @@ TEST(Prepare, OneDocumentIsCutAtATokenBorderAndSaysSo) {
   const PrepareReport report = prepare(options_of({folder / "a.txt"}, folder / "out", 0.25));
   EXPECT_EQ(documents_of(folder / "out", "train"), Documents{std::string(60, 'a') + std::string(15, 'b') + "..."});
   EXPECT_EQ(documents_of(folder / "out", "val"), Documents{std::string(24, 'b')});
+  EXPECT_EQ(TokenFile(folder / "out/train_00000.tokens").facts().original_bytes, 75);
+  EXPECT_EQ(TokenFile(folder / "out/val_00000.tokens").facts().original_bytes, 24);
   ASSERT_EQ(report.notes.size(), 1u);
   EXPECT_SAYS(report.text(), "its last 25 of 100 tokens are held out");
 }
@@ -143,6 +145,7 @@ TEST(Prepare, ShardsAreCutAnywhereAndReadAsOneStream) {
   EXPECT_EQ(whole->tokenizer(), "bytes");
   EXPECT_EQ(whole->vocabulary(), 257);
   EXPECT_NEAR(whole->bytes_per_token(), 12.0 / 13.0, 0.05);
+  EXPECT_EQ(cut->bytes_per_token(), whole->bytes_per_token());
 }
 
 TEST(Prepare, LargeFileCrossesBlocks) {
