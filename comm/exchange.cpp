@@ -28,7 +28,9 @@ BlockPlan plan_blocks(const Transport& transport, int64_t block_elements) {
   return plan;
 }
 
-int64_t sum(const std::vector<int64_t>& counts) { return std::accumulate(counts.begin(), counts.end(), int64_t{0}); }
+int64_t sum(const std::vector<int64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+}
 
 void check_counts(const std::vector<int64_t>& counts, int size) {
   NSP_REQUIRE(static_cast<int>(counts.size()) == size, "a collective has one count per rank");
@@ -37,13 +39,15 @@ void check_counts(const std::vector<int64_t>& counts, int size) {
 
 void check_summable(const char* op, DType dtype) {
   if (summable(dtype)) return;
-  throw Error(ErrorKind::internal, std::string(op) + " cannot sum " + name_of(dtype) +
-                                       ". Sums over ranks are made in fp32, fp64, int32 or int64. Cast the tensor first, or move it with all_to_all.");
+  throw Error(ErrorKind::internal,
+              std::string(op) + " cannot sum " + name_of(dtype) +
+                  ". Sums over ranks are made in fp32, fp64, int32 or int64. Cast the tensor first, or move it with all_to_all.");
 }
 
 }  // namespace
 
-ExchangeCommunicator::ExchangeCommunicator(std::unique_ptr<Transport> transport, std::string name, const CommContext& context, Device* device)
+ExchangeCommunicator::ExchangeCommunicator(std::unique_ptr<Transport> transport, std::string name, const CommContext& context,
+                                           Device* device)
     : name_(std::move(name)),
       context_(context),
       device_(device),
@@ -56,13 +60,15 @@ ExchangeCommunicator::ExchangeCommunicator(std::unique_ptr<Transport> transport,
 }
 
 ExchangeCommunicator::~ExchangeCommunicator() {
-  if (!active_.empty()) fail_all("communicator '" + name_ + "' was closed before its collectives were done. Wait for a work before its communicator ends.");
+  if (!active_.empty())
+    fail_all("communicator '" + name_ + "' was closed before its collectives were done. Wait for a work before its communicator ends.");
 }
 
 TensorView ExchangeCommunicator::dense(const char* op, const char* what, TensorView view, int64_t elements) const {
   if (view.dense() && view.elements() == elements && (elements == 0 || view.data() != nullptr)) return view;
-  throw Error(ErrorKind::internal, std::string(op) + " on communicator '" + name_ + "': " + what + " has " + std::to_string(view.elements()) +
-                                       (view.dense() ? "" : " strided") + " elements and must be a dense view of " + std::to_string(elements) +
+  throw Error(ErrorKind::internal, std::string(op) + " on communicator '" + name_ + "': " + what + " has " +
+                                       std::to_string(view.elements()) + (view.dense() ? "" : " strided") +
+                                       " elements and must be a dense view of " + std::to_string(elements) +
                                        ". This is a bug in nsp or in a plug-in; please report it with this line.");
 }
 
@@ -99,7 +105,8 @@ WorkPtr ExchangeCommunicator::all_gather(TensorView own, std::vector<int64_t> co
     move.recv.push_back({offset, counts[j] * item});
     offset += counts[j] * item;
   }
-  return enter(std::make_shared<MoveOperation>(plan_, std::move(move)), "all_gather", out.elements(), out.dtype(), kCollectives, std::move(after));
+  return enter(std::make_shared<MoveOperation>(plan_, std::move(move)), "all_gather", out.elements(), out.dtype(), kCollectives,
+               std::move(after));
 }
 
 WorkPtr ExchangeCommunicator::all_to_all(TensorView in, std::vector<int64_t> in_counts, TensorView out, std::vector<int64_t> out_counts,
@@ -111,7 +118,13 @@ WorkPtr ExchangeCommunicator::all_to_all(TensorView in, std::vector<int64_t> in_
   NSP_REQUIRE(in.elements() == 0 || out.elements() == 0 || in.dtype() == out.dtype(), "input and output of all_to_all have one dtype");
   const DType dtype = in.elements() > 0 ? in.dtype() : out.dtype();
   const int64_t item = static_cast<int64_t>(size_of(dtype));
-  Move move{static_cast<char*>(in.data()), static_cast<char*>(out.data()), in.elements() * item, out.elements() * item, plan_.block * item, {}, {}};
+  Move move{static_cast<char*>(in.data()),
+            static_cast<char*>(out.data()),
+            in.elements() * item,
+            out.elements() * item,
+            plan_.block * item,
+            {},
+            {}};
   NSP_REQUIRE(move.in_bytes == 0 || move.out_bytes == 0 || move.in + move.in_bytes <= move.out || move.out + move.out_bytes <= move.in,
               "input and output of all_to_all do not overlap");
   int64_t from = 0, to = 0;
@@ -130,13 +143,19 @@ WorkPtr ExchangeCommunicator::broadcast(TensorView data, int root, After after) 
   const int64_t item = static_cast<int64_t>(size_of(data.dtype())), bytes = data.elements() * item;
   char* memory = static_cast<char*>(data.data());
   const bool is_root = plan_.rank == root;
-  Move move{memory, memory, is_root ? bytes : 0, is_root ? 0 : bytes, plan_.block * item, std::vector<Piece>(plan_.size),
+  Move move{memory,
+            memory,
+            is_root ? bytes : 0,
+            is_root ? 0 : bytes,
+            plan_.block * item,
+            std::vector<Piece>(plan_.size),
             std::vector<Piece>(plan_.size)};
   for (int j = 0; j < plan_.size; ++j) {
     if (is_root && j != root) move.send[j] = {0, bytes};
   }
   if (!is_root) move.recv[root] = {0, bytes};
-  return enter(std::make_shared<MoveOperation>(plan_, std::move(move)), "broadcast", data.elements(), data.dtype(), kCollectives, std::move(after));
+  return enter(std::make_shared<MoveOperation>(plan_, std::move(move)), "broadcast", data.elements(), data.dtype(), kCollectives,
+               std::move(after));
 }
 
 WorkPtr ExchangeCommunicator::point_to_point(TensorView data, int peer, bool sending, After after) {
@@ -145,16 +164,25 @@ WorkPtr ExchangeCommunicator::point_to_point(TensorView data, int peer, bool sen
   dense(op, "data", data, data.elements());
   const int64_t item = static_cast<int64_t>(size_of(data.dtype())), bytes = data.elements() * item;
   char* memory = static_cast<char*>(data.data());
-  Move move{memory, memory, sending ? bytes : 0, sending ? 0 : bytes, plan_.block * item, std::vector<Piece>(plan_.size),
+  Move move{memory,
+            memory,
+            sending ? bytes : 0,
+            sending ? 0 : bytes,
+            plan_.block * item,
+            std::vector<Piece>(plan_.size),
             std::vector<Piece>(plan_.size)};
   (sending ? move.send : move.recv)[peer] = {0, bytes};
   return enter(std::make_shared<MoveOperation>(plan_, std::move(move)), op, data.elements(), data.dtype(), 2 * peer + (sending ? 0 : 1),
                std::move(after));
 }
 
-WorkPtr ExchangeCommunicator::send(TensorView data, int peer, After after) { return point_to_point(data, peer, true, std::move(after)); }
+WorkPtr ExchangeCommunicator::send(TensorView data, int peer, After after) {
+  return point_to_point(data, peer, true, std::move(after));
+}
 
-WorkPtr ExchangeCommunicator::recv(TensorView data, int peer, After after) { return point_to_point(data, peer, false, std::move(after)); }
+WorkPtr ExchangeCommunicator::recv(TensorView data, int peer, After after) {
+  return point_to_point(data, peer, false, std::move(after));
+}
 
 int64_t ExchangeCommunicator::reserve(int64_t elements) {
   check_usable();

@@ -49,8 +49,8 @@ class ExchangeCommunicator final : public Communicator, private MessagePort {
     std::shared_ptr<Operation> operation;
     After after;
     int order = kCollectives;
-    uint32_t number = 0;     // in its order; equal on all ranks that take part
-    uint64_t sequence = 0;   // in the ring
+    uint32_t number = 0;    // in its order; equal on all ranks that take part
+    uint64_t sequence = 0;  // in the ring
     Stage stage = Stage::waiting;
     StagingLane* lane = nullptr;
     std::chrono::steady_clock::time_point reported;
@@ -85,7 +85,7 @@ class ExchangeCommunicator final : public Communicator, private MessagePort {
   std::vector<Message> messages_;   // by id
   std::vector<uint32_t> free_ids_, finished_ids_;
   uint32_t collectives_ = 0;
-  std::vector<uint32_t> numbers_;   // [2 * size] sends to and receives from each peer
+  std::vector<uint32_t> numbers_;  // [2 * size] sends to and receives from each peer
   int64_t bytes_sent_ = 0;
   uint64_t moves_ = 0;
   std::unique_ptr<Transport> transport_;  // last: it lets go of all memory first

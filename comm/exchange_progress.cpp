@@ -32,7 +32,8 @@ bool is_done(After& after) {
 
 }  // namespace
 
-WorkPtr ExchangeCommunicator::enter(std::shared_ptr<Operation> operation, const char* op, int64_t count, DType dtype, int order, After after) {
+WorkPtr ExchangeCommunicator::enter(std::shared_ptr<Operation> operation, const char* op, int64_t count, DType dtype, int order,
+                                    After after) {
   check_usable();
   Entry entry;
   entry.operation = operation;

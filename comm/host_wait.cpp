@@ -32,7 +32,9 @@ void HostWait::add(Progressing* member) {
   members_.push_back(member);
 }
 
-void HostWait::remove(Progressing* member) noexcept { std::erase(members_, member); }
+void HostWait::remove(Progressing* member) noexcept {
+  std::erase(members_, member);
+}
 
 bool HostWait::progress() {
   bool busy = false;
@@ -60,8 +62,9 @@ void HostWait::wait_until(Done done, const Event* event) {
     } else if (!busy && event != nullptr) {
       event->wait_for(std::chrono::duration_cast<std::chrono::microseconds>(kIdleInterval).count());
     } else if (!busy && !done()) {
-      throw Error(ErrorKind::internal, "a wait would never end. The work belongs to a communicator that was not added to the host wait, or was closed. "
-                                       "This is a bug in nsp or in a plug-in; please report it.");
+      throw Error(ErrorKind::internal,
+                  "a wait would never end. The work belongs to a communicator that was not added to the host wait, or was closed. "
+                  "This is a bug in nsp or in a plug-in; please report it.");
     } else if (spins > 0) {
       --spins;
       sched_yield();

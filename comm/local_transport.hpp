@@ -41,7 +41,7 @@ class LocalGroup {
   };
   struct Mailbox {
     std::mutex mutex;
-    std::vector<Posted> sends, receives;  // not matched yet, in order
+    std::vector<Posted> sends, receives;   // not matched yet, in order
     std::vector<uint32_t> sent, received;  // matched and copied
   };
 

@@ -11,7 +11,9 @@ namespace {
 constexpr int kWindow = 32;
 
 constexpr int64_t kAlignment = 256;
-int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+int64_t aligned(int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 }  // namespace
 
@@ -23,7 +25,9 @@ MoveOperation::MoveOperation(const BlockPlan& plan, Move move)
   }
 }
 
-int64_t MoveOperation::staging_bytes(bool staged) const { return staged ? aligned(m_.in_bytes) + m_.out_bytes : 0; }
+int64_t MoveOperation::staging_bytes(bool staged) const {
+  return staged ? aligned(m_.in_bytes) + m_.out_bytes : 0;
+}
 
 void MoveOperation::place(char* staging, bool staged) {
   staged_ = staged;

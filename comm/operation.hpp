@@ -84,6 +84,8 @@ class Operation : public Work {
   std::string failure_;
 };
 
-inline int64_t blocks_of(int64_t elements, int64_t block) noexcept { return (elements + block - 1) / block; }
+inline int64_t blocks_of(int64_t elements, int64_t block) noexcept {
+  return (elements + block - 1) / block;
+}
 
 }  // namespace nsp

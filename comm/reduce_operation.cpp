@@ -26,11 +26,17 @@ ReduceOperation::ReduceOperation(const BlockPlan& plan, TensorView in, const std
   }
 }
 
-int64_t ReduceOperation::block_bytes(int j, int64_t b) const noexcept { return std::min(plan_.block, count(j) - b * plan_.block) * item_; }
+int64_t ReduceOperation::block_bytes(int j, int64_t b) const noexcept {
+  return std::min(plan_.block, count(j) - b * plan_.block) * item_;
+}
 
-char* ReduceOperation::block_at(int j, int64_t b) const noexcept { return in_ + (offset_[j] + b * plan_.block) * item_; }
+char* ReduceOperation::block_at(int j, int64_t b) const noexcept {
+  return in_ + (offset_[j] + b * plan_.block) * item_;
+}
 
-char* ReduceOperation::own_result(int64_t b) const noexcept { return out_ + b * plan_.block * item_; }
+char* ReduceOperation::own_result(int64_t b) const noexcept {
+  return out_ + b * plan_.block * item_;
+}
 
 char* ReduceOperation::slot(int64_t b, int peer) const noexcept {
   const int64_t column = peer < plan_.rank ? peer : peer - 1;
@@ -41,7 +47,9 @@ int64_t ReduceOperation::slots_bytes() const noexcept {
   return window_ * (plan_.size - 1) * std::min(plan_.block, count(plan_.rank)) * item_;
 }
 
-int64_t ReduceOperation::staging_bytes(bool staged) const { return slots_bytes() + (staged ? offset_.back() * item_ : 0); }
+int64_t ReduceOperation::staging_bytes(bool staged) const {
+  return slots_bytes() + (staged ? offset_.back() * item_ : 0);
+}
 
 void ReduceOperation::place(char* staging, bool staged) {
   const int64_t own = offset_[plan_.rank] * item_, own_bytes = count(plan_.rank) * item_, all_bytes = offset_.back() * item_;
@@ -81,7 +89,8 @@ void ReduceOperation::finished(MessagePort& port, const Message& message) {
       send_next(port, message.peer);
       break;
     case MessageKind::result_in:
-    case MessageKind::result_out: break;
+    case MessageKind::result_out:
+      break;
   }
 }
 

@@ -94,7 +94,9 @@ bool SelfCommunicator::progress() {
 namespace {
 
 void check_sum(const char* op, DType dtype) {
-  if (!summable(dtype)) throw Error(ErrorKind::internal, std::string(op) + " cannot sum " + name_of(dtype) + ". Sums over ranks are made in fp32, fp64, int32 or int64.");
+  if (!summable(dtype))
+    throw Error(ErrorKind::internal,
+                std::string(op) + " cannot sum " + name_of(dtype) + ". Sums over ranks are made in fp32, fp64, int32 or int64.");
 }
 
 void check_one(const std::vector<int64_t>& counts, const TensorView& view) {
@@ -102,7 +104,9 @@ void check_one(const std::vector<int64_t>& counts, const TensorView& view) {
 }
 
 [[noreturn]] void fail_alone(const std::string& name) {
-  throw Error(ErrorKind::internal, "communicator '" + name + "' has one rank, which can neither send nor receive. This is a bug in nsp or in a plug-in; please report it.");
+  throw Error(ErrorKind::internal,
+              "communicator '" + name +
+                  "' has one rank, which can neither send nor receive. This is a bug in nsp or in a plug-in; please report it.");
 }
 
 // The job is this process.
@@ -141,7 +145,8 @@ WorkPtr SelfCommunicator::all_gather(TensorView own, std::vector<int64_t> counts
   return enter("all_gather", own, out, std::move(after));
 }
 
-WorkPtr SelfCommunicator::all_to_all(TensorView in, std::vector<int64_t> in_counts, TensorView out, std::vector<int64_t> out_counts, After after) {
+WorkPtr SelfCommunicator::all_to_all(TensorView in, std::vector<int64_t> in_counts, TensorView out, std::vector<int64_t> out_counts,
+                                     After after) {
   check_one(in_counts, in);
   check_one(out_counts, out);
   return enter("all_to_all", in, out, std::move(after));
@@ -152,9 +157,13 @@ WorkPtr SelfCommunicator::broadcast(TensorView data, int root, After after) {
   return enter("broadcast", data, data, std::move(after));
 }
 
-WorkPtr SelfCommunicator::send(TensorView, int, After) { fail_alone(name_); }
+WorkPtr SelfCommunicator::send(TensorView, int, After) {
+  fail_alone(name_);
+}
 
-WorkPtr SelfCommunicator::recv(TensorView, int, After) { fail_alone(name_); }
+WorkPtr SelfCommunicator::recv(TensorView, int, After) {
+  fail_alone(name_);
+}
 
 std::unique_ptr<Communicator> SelfCommunicator::split(int, int, const std::string& name, Device* device) {
   return std::make_unique<SelfCommunicator>(name, ring_, device, abort_);
@@ -165,6 +174,7 @@ void SelfCommunicator::abort(int code, const std::string& reason) {
   std::_Exit(code);  // not reached
 }
 
-NSP_BUILTIN_PLUGIN(nsp_builtin_comm_self, "comm", "self", NSP_VERSION, "one process, nothing is sent", CommProvider, SelfProvider, kNoOptions);
+NSP_BUILTIN_PLUGIN(nsp_builtin_comm_self, "comm", "self", NSP_VERSION, "one process, nothing is sent", CommProvider, SelfProvider,
+                   kNoOptions);
 
 }  // namespace nsp

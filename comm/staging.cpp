@@ -32,8 +32,9 @@ void StagingLane::grow(int64_t bytes) {
     const bool huge = static_cast<size_t>(bytes) >= kHugePage;
     host_.reset(static_cast<char*>(huge ? std::aligned_alloc(kHugePage, size) : std::aligned_alloc(256, (bytes + 255) / 256 * 256)));
     if (!host_) {
-      throw Error(ErrorKind::memory, "staging of " + std::to_string(bytes) + " bytes for a communicator cannot be allocated. This host is out of "
-                                     "memory. Start fewer ranks on it, or lower comm.bucket_mib.");
+      throw Error(ErrorKind::memory, "staging of " + std::to_string(bytes) +
+                                         " bytes for a communicator cannot be allocated. This host is out of "
+                                         "memory. Start fewer ranks on it, or lower comm.bucket_mib.");
     }
     // Small pages cost more at first touch than the transfer itself; touching them here keeps that out of the steps.
     if (huge) madvise(host_.get(), size, MADV_HUGEPAGE);

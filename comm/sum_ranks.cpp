@@ -52,11 +52,16 @@ void sum_ranks(DType dtype, const void* const* x, int ranks, void* out, int64_t 
   NSP_REQUIRE(ranks >= 2 && summable(dtype), "a sum has at least two summands of a dtype that can be summed");
   // Integers as unsigned: their overflow is defined and has the same bits.
   switch (dtype) {
-    case DType::f32: return sum_typed<float>(x, ranks, out, n);
-    case DType::f64: return sum_typed<double>(x, ranks, out, n);
-    case DType::i32: return sum_typed<uint32_t>(x, ranks, out, n);
-    case DType::i64: return sum_typed<uint64_t>(x, ranks, out, n);
-    default: return;
+    case DType::f32:
+      return sum_typed<float>(x, ranks, out, n);
+    case DType::f64:
+      return sum_typed<double>(x, ranks, out, n);
+    case DType::i32:
+      return sum_typed<uint32_t>(x, ranks, out, n);
+    case DType::i64:
+      return sum_typed<uint64_t>(x, ranks, out, n);
+    default:
+      return;
   }
 }
 

@@ -11,7 +11,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_between(Clock::time_point from, Clock::time_point to) { return std::chrono::duration<double>(to - from).count(); }
+double seconds_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
 
 std::string line_of(const FixedRing::Entry& entry, Clock::time_point now) {
   char text[256];
@@ -20,7 +22,8 @@ std::string line_of(const FixedRing::Entry& entry, Clock::time_point now) {
                 entry.record.tag);
   std::string line = text;
   if (entry.finished) {
-    std::snprintf(text, sizeof text, "done in %.3f s, %.1f s ago\n", seconds_between(entry.entered, entry.ended), seconds_between(entry.ended, now));
+    std::snprintf(text, sizeof text, "done in %.3f s, %.1f s ago\n", seconds_between(entry.entered, entry.ended),
+                  seconds_between(entry.ended, now));
     return line + text;
   }
   std::snprintf(text, sizeof text, "NOT DONE after %.1f s, waits for ", seconds_between(entry.entered, now));
@@ -35,15 +38,18 @@ std::string timeout_report(const FixedRing& ring, int rank, const std::string& h
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%g", timeout);
   const auto oldest = std::find_if(entries.begin(), entries.end(), [](const FixedRing::Entry& entry) { return !entry.finished; });
-  std::string text = "nsp: error: rank " + std::to_string(rank) + " on " + host + ": communication did not get on for comm.timeout = " + seconds + " s. ";
+  std::string text =
+      "nsp: error: rank " + std::to_string(rank) + " on " + host + ": communication did not get on for comm.timeout = " + seconds + " s. ";
   if (oldest != entries.end()) {
-    text += std::string(oldest->record.op) + " on communicator '" + oldest->record.communicator + "' waits for " + oldest->record.waiting_for + ". ";
+    text += std::string(oldest->record.op) + " on communicator '" + oldest->record.communicator + "' waits for " +
+            oldest->record.waiting_for + ". ";
   }
   text += "A rank that is waited for has died, hangs, is much slower, or has entered another collective.\n";
   text += "The collectives that rank " + std::to_string(rank) + " entered last (sequence, communicator, op, elements, dtype, tag):\n";
   for (const FixedRing::Entry& entry : entries) text += line_of(entry, now);
   text +=
-      "What to do: look for the rank whose lines differ, or that prints none; check that its host and its network are up. Raise comm.timeout if "
+      "What to do: look for the rank whose lines differ, or that prints none; check that its host and its network are up. Raise "
+      "comm.timeout if "
       "a rank is only slow. The same command resumes from the last checkpoint.\n";
   return text;
 }

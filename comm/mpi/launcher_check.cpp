@@ -23,9 +23,11 @@ void check_launcher(int size, const std::string& library, const std::function<co
   const long expected = std::strtol(started.c_str(), &end, 10);
   if (end == started.c_str() || *end != '\0' || expected == size) return;
   throw Error(ErrorKind::comm,
-              "the launcher and MPI do not fit together. The launcher started " + started + " processes (" + variable + "), but MPI sees a job of " +
-                  std::to_string(size) + ", so each would train alone. Start nsp with the launcher of the MPI that its mpi module was built with (" + library +
-                  "): its own mpirun, or srun --mpi=pmix if Slurm supports it for that library; or rebuild the module with the MPI of this launcher.");
+              "the launcher and MPI do not fit together. The launcher started " + started + " processes (" + variable +
+                  "), but MPI sees a job of " + std::to_string(size) +
+                  ", so each would train alone. Start nsp with the launcher of the MPI that its mpi module was built with (" + library +
+                  "): its own mpirun, or srun --mpi=pmix if Slurm supports it for that library; or rebuild the module with the MPI of this "
+                  "launcher.");
 }
 
 }  // namespace nsp

@@ -16,6 +16,7 @@
 #define NSP_STAMP_SUFFIX ";mpi=other"
 #endif
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -32,8 +33,10 @@ std::string library_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
   MPI_Get_library_version(text, &length);
-  const std::string version(text, length);
-  return version.substr(0, version.find_first_of(",\n"));  // "Open MPI v4.1.4"; the rest is how it was packaged
+  std::string version(text, length);
+  version.resize(std::min(version.size(), version.find_first_of(",\n")));  // "Open MPI v4.1.4"; the rest is how it was packaged
+  std::replace(version.begin(), version.end(), '\t', ' ');                 // "MPICH Version:\t4.0.2"
+  return version;
 }
 
 class MpiProvider final : public CommProvider {

@@ -46,15 +46,17 @@ std::string mpi_text(int code) {
 
 void check_mpi(int code, const char* what) {
   if (code == MPI_SUCCESS) return;
-  throw Error(ErrorKind::comm, std::string("MPI failed in ") + what + ". It says: " + mpi_text(code) +
-                                   ". A rank or its host may be gone: look at the output of the other ranks. The same command resumes from the "
-                                   "last checkpoint.");
+  throw Error(ErrorKind::comm,
+              std::string("MPI failed in ") + what + ". It says: " + mpi_text(code) +
+                  ". A rank or its host may be gone: look at the output of the other ranks. The same command resumes from the "
+                  "last checkpoint.");
 }
 
 MpiSession::MpiSession() {
   int started = 0;
   MPI_Initialized(&started);
-  if (started) throw Error(ErrorKind::comm, "MPI is started already. It can be started once in a process, by the communicator module alone.");
+  if (started)
+    throw Error(ErrorKind::comm, "MPI is started already. It can be started once in a process, by the communicator module alone.");
   // Open MPI then gives the core away while it waits, in the few calls that block. mpirun sets the opposite where it counts enough cores
   // for the ranks, but their computing threads need those, so this overrides it.
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", 1);
@@ -136,10 +138,11 @@ void MpiTransport::check_arrived(const Pending& pending, MPI_Status& status) con
   int bytes = 0;
   check_mpi(MPI_Get_count(&status, MPI_BYTE, &bytes), "asking for the size of a message");
   if (bytes == pending.receive_bytes) return;
-  throw Error(ErrorKind::comm, "rank " + std::to_string(world_rank(pending.peer)) + " sent " + std::to_string(bytes) + " bytes where rank " +
-                                   std::to_string(world_rank(rank_)) + " expects " + std::to_string(pending.receive_bytes) +
-                                   ". The ranks have entered different collectives. Check that all ranks run the same program with the same "
-                                   "configuration.");
+  throw Error(ErrorKind::comm,
+              "rank " + std::to_string(world_rank(pending.peer)) + " sent " + std::to_string(bytes) + " bytes where rank " +
+                  std::to_string(world_rank(rank_)) + " expects " + std::to_string(pending.receive_bytes) +
+                  ". The ranks have entered different collectives. Check that all ranks run the same program with the same "
+                  "configuration.");
 }
 
 void MpiTransport::test_some(std::vector<uint32_t>& finished) {

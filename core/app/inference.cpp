@@ -22,6 +22,7 @@ Inference::Inference(Session& session) : world_(session, true) {
   planned_.states = {weights_decl()};
   policies_ = std::make_unique<Session::PolicySet>(session.create_policies());
   job_ = std::make_unique<Job>(planned_, 1, world_.comm(), *device_.device, *model_, policies_->refs(), world_.wait(), session.log());
+  const Job::Drain drain(*job_);  // a checkpoint that cannot be read leaves work in the queue, and the memory goes away
   restore_model(job_->parts(), *reader_);
 }
 

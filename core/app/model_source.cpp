@@ -115,6 +115,8 @@ ModelSource model_source(const Config& config, const std::optional<ModelSpec>& r
     out.spec = spec_of(config).completed();
     return out;
   }
+  if (std::error_code unseen; !std::filesystem::exists(init, unseen))
+    throw Error(ErrorKind::input, "model.init = " + init + " does not exist. It names the file that the weights come from. Correct the path, or leave it out for random weights.");
   if (is_llmc_model(init)) {
     out.llmc = read_llmc_model(init);
     ModelSpec s;

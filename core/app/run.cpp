@@ -1,6 +1,7 @@
 // From argv to a verb and its exit code.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <thread>
 
@@ -19,8 +20,11 @@ void print_error(const std::string& text) {
   std::fflush(stderr);
 }
 
-// The other ranks usually fail for the same reason; they give the first one the time to say it and to take the job down.
-void let_rank_zero_speak() { std::this_thread::sleep_for(std::chrono::milliseconds(1500)); }
+// The other ranks usually fail for the same reason; they give the ranks before them the time to say it and to take the job down.
+// On a crowded host ranks start seconds apart. Nobody waits for this in vain: a rank that sleeps here was about to end the job.
+void let_lower_ranks_speak(int rank) {
+  if (rank > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2500 + 500 * std::min(rank, 15)));
+}
 
 std::string here(int rank) {
   char host[256] = "?";
@@ -49,9 +53,9 @@ int dispatch(Session& session) {
 
 int end_with_error(World& world, const Error& error) {
   const int rank = world.rank(), code = exit_code_of(error.kind());
-  if (rank != 0) let_rank_zero_speak();
+  let_lower_ranks_speak(rank);
   print_error(std::string(error.what()) + (rank != 0 ? here(rank) : ""));
-  if (world.comm().size() > 1) world.comm().abort(code, error.what());
+  if (world.comm().size() > 1) world.comm().abort(code, "");  // the reason has been printed
   world.close();
   return code;
 }
@@ -68,7 +72,7 @@ int run_app(int argc, char** argv) {
     Session session(std::move(line), launch);
     return dispatch(session);
   } catch (const Error& e) {
-    if (launch.rank != 0) let_rank_zero_speak();
+    let_lower_ranks_speak(launch.rank);
     print_error(std::string(e.what()) + (launch.rank != 0 ? here(launch.rank) : ""));
     return exit_code_of(e.kind());
   } catch (const std::exception& e) {

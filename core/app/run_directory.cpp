@@ -11,12 +11,22 @@
 
 namespace nsp {
 namespace fs = std::filesystem;
+namespace {
+
+// A damaged checkpoint has a line for each piece; the first one names the shard and the cause, checkpoint verify prints all.
+std::string first_line(const std::string& damage) {
+  const std::size_t end = damage.find('\n');
+  return end == std::string::npos ? damage : damage.substr(0, end) + " More is damaged: nsp_app checkpoint verify lists all.";
+}
+
+}  // namespace
 
 RunDirectory::RunDirectory(Session& session, World& world, const std::string& path) : path_(path) {
   std::string failure;
   ErrorKind kind = ErrorKind::usage;
   if (world.rank() == 0) {
     try {
+      if (path_.empty()) throw Error(ErrorKind::usage, "run.dir is empty. A run needs a directory for its checkpoints and logs. Name one with --run.dir, or leave it out for nsp-run.");
       std::error_code error;
       fs::create_directories(path_, error);
       if (error)
@@ -67,7 +77,7 @@ ResumePoint find_resume_point(Session& session, World& world, const RunDirectory
     try {
       if (named) {
         const std::string damage = open_checkpoint(resume)->verify();
-        if (!damage.empty()) throw Error(ErrorKind::input, damage);
+        if (!damage.empty()) throw Error(ErrorKind::input, first_line(damage));
       } else {
         const std::vector<int64_t> steps = store.list();
         if (resume == "never" && !steps.empty())
@@ -82,7 +92,7 @@ ResumePoint find_resume_point(Session& session, World& world, const RunDirectory
           if (damage.empty()) {
             step = *s;
           } else {
-            session.log().warning("the checkpoint " + store.where(*s) + " cannot be used and is passed over: " + damage);
+            session.log().warning("the checkpoint " + store.where(*s) + " cannot be used and is passed over: " + first_line(damage));
           }
         }
         if (step < 0 && !steps.empty())

@@ -175,6 +175,7 @@ class TrainRun {
     const TrainSettings settings = settings_of(config, context_, source_.spec, device_.topology.peak_gflops());
 
     Job job(planned, bucket_elements(), world_.comm(), *device_.device, model, policies, world_.wait(), log_);
+    const Job::Drain early_drain(job);  // before the job's memory goes away, if anything from here on fails
     TrainParts& parts = job.parts();
     MeanWeights mean(parts, bucket_elements());
     Hdf5Store store(directory_.checkpoints());

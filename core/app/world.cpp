@@ -9,9 +9,13 @@ namespace {
 
 std::string chosen_comm(Session& session, bool alone) {
   if (alone) return "self";
+  const Launch& launch = session.launch();
   const std::string name = session.line().core("", {}).text("comm");
+  if (name == "self" && launch.world_size > 1)
+    throw Error(ErrorKind::usage, "comm = self is for a single process, and " + launch.launcher + " started " + std::to_string(launch.world_size) +
+                                      ". Each of them would train alone, in the same run directory. Leave comm out (it is mpi under a launcher), or start one process.");
   if (name != "auto") return name;
-  return session.launch().launcher.empty() ? "self" : "mpi";
+  return launch.launcher.empty() ? "self" : "mpi";
 }
 
 }  // namespace

@@ -109,9 +109,15 @@ void Resolver::add_stored(const StoredValues& stored) {
 }
 
 void Resolver::add_file(const std::string& path, const std::vector<IniEntry>& entries) {
+  std::map<std::string, int> lines;
   for (const IniEntry& entry : entries) {
     const OptionRow* row = find(entry.key);
     const std::string origin = origin_file(path, entry.line);
+    const auto [first, is_new] = lines.emplace(entry.key, entry.line);
+    if (!is_new && strictness_ == Strictness::all_keys) {
+      throw Error(ErrorKind::usage, entry.key + " stands twice in " + path + ", in lines " + std::to_string(first->second) + " and " +
+                                        std::to_string(entry.line) + ". It has one value. Remove one of them.");
+    }
     if (row == nullptr || row->of_verb) {
       if (strictness_ == Strictness::all_keys) reject_unknown(entry.key, entry.key, origin);
       continue;

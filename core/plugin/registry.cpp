@@ -122,6 +122,9 @@ void Registry::fail_not_found(const std::string& name, const std::string& kind) 
     places.push_back(folder + (std::filesystem::is_directory(folder, error) ? "" : " (no such folder)"));
   }
   const std::string hint = did_you_mean(name, names);
+  if (kind == "backend" && names.empty())
+    throw Error(ErrorKind::plugin, "There is no compute backend. Without one nothing can be computed; looked in " + comma_list(places) +
+                                       ". Build one (kernels/), or name its folder with --plugin-path or NSP_PLUGIN_PATH.");
   throw Error(ErrorKind::plugin, "There is no " + (kind.empty() ? "plug-in" : kind + " plug-in") + " '" + name +
                                      "'. Available: " + comma_list(names) + "; looked in " + comma_list(places) + ". " +
                                      (hint.empty() ? "Correct the name, or name its folder with --plugin-path." : hint));

@@ -99,7 +99,9 @@ std::vector<std::vector<int64_t>> cuts(int64_t n, int ranks) {
   return {equal, last, uneven};
 }
 
-int64_t offset_of(const std::vector<int64_t>& counts, int rank) { return std::accumulate(counts.begin(), counts.begin() + rank, int64_t{0}); }
+int64_t offset_of(const std::vector<int64_t>& counts, int rank) {
+  return std::accumulate(counts.begin(), counts.begin() + rank, int64_t{0});
+}
 
 template <class T>
 void all_reduce_typed(Communicator& comm, HostWait& wait, int64_t most) {
@@ -247,7 +249,8 @@ void check_overlap(Communicator& comm, HostWait& wait, int64_t elements) {
     gates.push_back(std::make_shared<Gate>());
     data[k].resize(n);
     if (k % 3 == 0) works.push_back(comm.all_reduce(view(data[k]), {nullptr, gates[k]}));
-    if (k % 3 == 1) out[k].resize(counts[r]), works.push_back(comm.reduce_scatter(view(data[k]), counts, view(out[k]), {nullptr, gates[k]}));
+    if (k % 3 == 1)
+      out[k].resize(counts[r]), works.push_back(comm.reduce_scatter(view(data[k]), counts, view(out[k]), {nullptr, gates[k]}));
     // The gather reads what the reduce_scatter before it wrote: it starts behind that work.
     if (k % 3 == 2) out[k].resize(out[k - 1].size() * p), works.push_back(nullptr);
   }

@@ -123,7 +123,8 @@ TEST_P(DeviceCommunicator, Moves) {
     const int p = r.comm.size(), me = r.comm.rank();
     for (int64_t n : {1, 7, 12345}) {
       const std::vector<int64_t> counts(p, n);
-      DeviceArray own(stream, values(me, n)), all(stream, std::vector<float>(n * p, -1.0f)), in_place(stream, std::vector<float>(n * p, -1.0f));
+      DeviceArray own(stream, values(me, n)), all(stream, std::vector<float>(n * p, -1.0f)),
+          in_place(stream, std::vector<float>(n * p, -1.0f));
       stream.copy(in_place.view(n * me, n).data(), own.view().data(), n * 4);
       in_place.ready->record(stream);
       const WorkPtr a = r.comm.all_gather(own.view(), counts, all.view(), in_place.after());

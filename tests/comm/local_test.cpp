@@ -141,7 +141,9 @@ TEST(LocalWorld, NothingIsAllocatedAfterReserve) {
     std::vector<float> data(100000), out(50000);
     for (int i = 0; i < 5; ++i) {
       std::vector<WorkPtr> works;
-      for (int k = 0; k < 6; ++k) works.push_back(r.comm.reduce_scatter(TensorView(data.data(), DType::f32, {100000}), {50000, 50000}, TensorView(out.data(), DType::f32, {50000}), {}));
+      for (int k = 0; k < 6; ++k)
+        works.push_back(r.comm.reduce_scatter(TensorView(data.data(), DType::f32, {100000}), {50000, 50000},
+                                              TensorView(out.data(), DType::f32, {50000}), {}));
       for (const WorkPtr& work : works) r.wait.wait(work);
     }
     EXPECT_EQ(r.comm.reserve(0), held);

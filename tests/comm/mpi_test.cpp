@@ -36,7 +36,8 @@ class MpiModule {
     void* module = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (module == nullptr) throw Error(ErrorKind::plugin, dlerror());
     const auto* plugin = static_cast<const nsp_plugin_v1*>(dlsym(module, "nsp_plugin"));
-    NSP_REQUIRE(plugin != nullptr && std::string(plugin->kind) == "comm" && std::string(plugin->name) == "mpi", "the module says what it is");
+    NSP_REQUIRE(plugin != nullptr && std::string(plugin->kind) == "comm" && std::string(plugin->name) == "mpi",
+                "the module says what it is");
     const std::string stamp = plugin->stamp;
     NSP_REQUIRE(stamp.starts_with(NSP_STAMP_BASE ";mpi=") && stamp.size() > sizeof(NSP_STAMP_BASE ";mpi="), "the stamp names the MPI");
     const PluginContext context{options_, log_};
@@ -90,7 +91,9 @@ TEST_F(Mpi, OverlapsInAnyOrder) {
   check_overlap(comm(), wait(), 1 << 20);
 }
 
-TEST_F(Mpi, CountsItsBytes) { check_bytes(comm(), wait()); }
+TEST_F(Mpi, CountsItsBytes) {
+  check_bytes(comm(), wait());
+}
 
 TEST_F(Mpi, Splits) {
   check_split(comm(), wait());
@@ -146,7 +149,8 @@ int run(int argc, char** argv) {
     HostWait wait;
     wait.add(&module.world());
     shared() = {&module.world(), &wait, &ring};
-    if (module.world().rank() != 0) delete testing::UnitTest::GetInstance()->listeners().Release(testing::UnitTest::GetInstance()->listeners().default_result_printer());
+    if (module.world().rank() != 0)
+      delete testing::UnitTest::GetInstance()->listeners().Release(testing::UnitTest::GetInstance()->listeners().default_result_printer());
     double failures = RUN_ALL_TESTS();
     std::printf("rank %d of %d: %s\n", module.world().rank(), module.world().size(), failures != 0 ? "FAILED" : "passed");
     all_reduce_now(module.world(), wait, {&failures, 1});

@@ -20,16 +20,15 @@ class Reordering final : public Transport {
   int rank() const noexcept override { return inner_->rank(); }
   int size() const noexcept override { return inner_->size(); }
   int world_rank(int rank) const noexcept override { return inner_->world_rank(rank); }
-  void isend(const void* data, int64_t bytes, int peer, int tag, uint32_t id) override {
-    held_.push_back({data, bytes, peer, tag, id});
-  }
+  void isend(const void* data, int64_t bytes, int peer, int tag, uint32_t id) override { held_.push_back({data, bytes, peer, tag, id}); }
   void irecv(void* data, int64_t bytes, int peer, int tag, uint32_t id) override { inner_->irecv(data, bytes, peer, tag, id); }
   void test_some(std::vector<uint32_t>& finished) override {
     // Some of the messages that were sent leave now, in any order among different tags.
     for (size_t left = held_.size(); left > 0; --left) {
       if (random_() % 3 == 0) continue;
       const size_t pick = random_() % held_.size();
-      const auto first = std::find_if(held_.begin(), held_.end(), [&](const Send& s) { return s.peer == held_[pick].peer && s.tag == held_[pick].tag; });
+      const auto first =
+          std::find_if(held_.begin(), held_.end(), [&](const Send& s) { return s.peer == held_[pick].peer && s.tag == held_[pick].tag; });
       inner_->isend(first->data, first->bytes, first->peer, first->tag, first->id);
       held_.erase(first);
     }
@@ -73,7 +72,8 @@ TEST_P(ReorderedCommunicator, DoesTheSame) {
       NoRing ring;
       CommContext context{ring};
       context.block_elements = 53;
-      ExchangeCommunicator comm(std::make_unique<Reordering>(std::make_unique<LocalTransport>(group, r), 100u + r), "world", context, nullptr);
+      ExchangeCommunicator comm(std::make_unique<Reordering>(std::make_unique<LocalTransport>(group, r), 100u + r), "world", context,
+                                nullptr);
       HostWait wait;
       wait.add(&comm);
       try {
@@ -105,7 +105,8 @@ TEST(ReorderedCommunicator, NumbersWrapAround) {
     threads.emplace_back([&, r] {
       NoRing ring;
       CommContext context{ring};
-      ExchangeCommunicator comm(std::make_unique<Reordering>(std::make_unique<LocalTransport>(group, r), 100u + r), "world", context, nullptr);
+      ExchangeCommunicator comm(std::make_unique<Reordering>(std::make_unique<LocalTransport>(group, r), 100u + r), "world", context,
+                                nullptr);
       HostWait wait;
       wait.add(&comm);
       try {

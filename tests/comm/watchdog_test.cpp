@@ -10,7 +10,9 @@
 namespace nsp::test {
 namespace {
 
-CollectiveRecord record(const char* op, int64_t count) { return {0, "replicate", op, count, DType::f32, 7, "its own input"}; }
+CollectiveRecord record(const char* op, int64_t count) {
+  return {0, "replicate", op, count, DType::f32, 7, "its own input"};
+}
 
 TEST(FixedRing, KeepsTheLastAndTheOldestUnfinished) {
   FixedRing ring;
@@ -46,8 +48,8 @@ TEST(Watchdog, ReportNamesWhatAndWhom) {
   ring.finished(ring.entered(record("all_gather", 12)));
   ring.waiting(ring.entered(record("all_reduce", 345)), "ranks 2, 5");
   const std::string text = timeout_report(ring, 3, "node17", 600);
-  for (const char* part : {"rank 3 on node17", "comm.timeout = 600 s", "all_reduce on communicator 'replicate' waits for ranks 2, 5", "345", "fp32",
-                           "tag 7", "all_gather", "done in", "NOT DONE", "What to do"}) {
+  for (const char* part : {"rank 3 on node17", "comm.timeout = 600 s", "all_reduce on communicator 'replicate' waits for ranks 2, 5", "345",
+                           "fp32", "tag 7", "all_gather", "done in", "NOT DONE", "What to do"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
   }
 }

@@ -183,7 +183,7 @@ TEST(Prepare, EmptyBinaryAndHiddenFilesAreCounted) {
 
 TEST(Prepare, JsonLinesAreDocuments) {
   const TemporaryFolder folder;
-  write_text(folder / "a.jsonl", "{\"text\":\"one\\n\",\"id\":1}\r\n\n{\"text\":\"\"}\n{\"body\":\"x\",\"text\":\"two\"}");
+  write_text(folder / "a.jsonl", "\xEF\xBB\xBF{\"text\":\"one\\n\",\"id\":1}\r\n\n{\"text\":\"\"}\n{\"body\":\"x\",\"text\":\"two\"}");
   write_text(folder / "b.txt", "three");
   const PrepareReport report = prepare(options_of({folder / "*.*"}, folder / "out"));
   EXPECT_EQ(all_documents(folder / "out"), (Documents{"one\n", "three", "two"}));

@@ -46,6 +46,10 @@ class RunLockTest : public testing::Test {
     ADD_FAILURE() << "the lock was taken";
     return {};
   }
+  std::string look() const {
+    std::ifstream in(path_);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
   std::size_t files() const {
     std::size_t n = 0;
     for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_.path())) ++n;
@@ -85,12 +89,18 @@ TEST_F(RunLockTest, AJobElsewhereHoldsItWhileItsHeartBeats) {
 
 TEST_F(RunLockTest, AProcessThatIsGoneHoldsNothing) {
   const pid_t child = ::fork();
-  if (child == 0) ::_exit(0);
-  LockHolder holder = this_process();
-  holder.pid = child;
-  leave(holder, 0);
-  RunLock zombie(folder_.path());  // not waited for yet
-  EXPECT_NE(zombie.taken_over().find("gone"), std::string::npos) << zombie.taken_over();
+  if (child == 0) {
+    std::ofstream(path_) << lock_text(this_process()) << std::flush;
+    ::_exit(0);  // as if killed: the lock stays
+  }
+  siginfo_t info;
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  const LockHolder holder = parse_lock(look());
+  ASSERT_EQ(holder.pid, child);
+  {
+    RunLock zombie(folder_.path());  // its parent has not waited for it yet
+    EXPECT_NE(zombie.taken_over().find("gone"), std::string::npos) << zombie.taken_over();
+  }
   ::waitpid(child, nullptr, 0);
   leave(holder, 0);
   RunLock reaped(folder_.path());

@@ -1,0 +1,149 @@
+// Runs that end early - killed, signalled, out of time, diverged - and go on when the same command is given again.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include "tests/cli/command.hpp"
+#include "tests/cli/processes.hpp"
+#include "tests/cli/run_files.hpp"
+
+namespace nsp::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+void pause_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+std::string step_text(int step, int steps) {
+  char text[64];
+  std::snprintf(text, sizeof text, "step %6d/%d ", step, steps);
+  return text;
+}
+
+std::string checkpoint(const std::string& run_dir, int step) {
+  char text[32];
+  std::snprintf(text, sizeof text, "/checkpoints/step_%08d", step);
+  return run_dir + text;
+}
+
+// A file of held-out tokens that takes seconds to evaluate: the golden training tokens over and over.
+std::string long_token_file(const TempFolder& folder) {
+  const std::string shard = read_file(std::string(std::getenv("NSP_TEST_SOURCE_DIR")) + "/tests/golden/llmc_tiny/dev/data/tinyshakespeare/tiny_shakespeare_train.bin");
+  constexpr int copies = 16;
+  std::string header = shard.substr(0, 1024), tokens;
+  for (int i = 0; i < copies; ++i) tokens += shard.substr(1024);
+  const auto count = static_cast<uint32_t>(tokens.size() / 2);
+  for (int byte = 0; byte < 4; ++byte) header[static_cast<std::size_t>(8 + byte)] = static_cast<char>(count >> (8 * byte));
+  write_file(folder / "long_val.bin", header + tokens);
+  return folder / "long_val.bin";
+}
+
+void expect_good_checkpoints(const std::string& run_dir) {
+  const Said said = run("$NSP checkpoint verify " + run_dir);
+  EXPECT_EQ(said.code, 0) << said.out;
+}
+
+// The run stopped with 75 and its last step is in a checkpoint; the same command goes on to the end, no step lost or doubled.
+void expect_stopped_and_goes_on(const Said& stopped, const std::string& command, const std::string& run_dir, int steps) {
+  EXPECT_EQ(stopped.code, 75) << stopped.out;
+  EXPECT_EQ(stopped.count("stopping after this step"), 1) << stopped.out;
+  expect_good_checkpoints(run_dir);
+  const std::vector<std::string> before = records(run_dir, "step"), saved = records(run_dir, "checkpoint");
+  ASSERT_FALSE(before.empty());
+  ASSERT_FALSE(saved.empty());
+  ASSERT_LT(before.size(), static_cast<std::size_t>(steps)) << "the run was over before it was stopped";
+  EXPECT_EQ(field(saved.back(), "step"), field(before.back(), "step"));
+  const Said again = run(command);
+  EXPECT_EQ(again.code, 0) << again.out;
+  EXPECT_EQ(again.count("resumed from step " + field(before.back(), "step") + " "), 1) << again.out;
+  losses(run_dir, steps);
+}
+
+struct Setting {
+  const char* name;
+  int ranks;
+  const char* options;
+};
+
+class Killed : public testing::TestWithParam<Setting> {
+ protected:
+  static constexpr int steps = 40, saved = 20;
+  static std::string command(const std::string& run_dir) {
+    return ranks(GetParam().ranks) + " " + GetParam().options + " --train.checkpoint_every 20 --train.eval_every 8" + tiny_run(run_dir, steps);
+  }
+  // True if the run was killed between its first checkpoint and its end.
+  static bool start_and_kill(const std::string& run_dir, int after_ms) {
+    Background job(command(run_dir));
+    EXPECT_TRUE(job.wait_for(step_text(25, steps), 60));
+    pause_ms(after_ms);
+    kill_tree(job.pid());
+    const Said said = job.wait(10);
+    EXPECT_EQ(said.code, 128 + SIGKILL) << said.out;
+    return !fs::exists(checkpoint(run_dir, steps));
+  }
+};
+
+TEST_P(Killed, GoesOnBitForBit) {
+  const TempFolder folder;
+  const std::string whole = folder / "whole";
+  const Said uninterrupted = run(command(whole));
+  ASSERT_EQ(uninterrupted.code, 0) << uninterrupted.out;
+
+  // A machine that is busy may let the run end before it is killed; then there was nothing to test, and it is tried again.
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed of the moment of the kill: " + std::to_string(seed));
+  std::mt19937 random(seed);
+  std::string run_dir;
+  bool killed = false;
+  for (int attempt = 0; attempt < 3 && !killed; ++attempt) {
+    run_dir = folder / ("killed" + std::to_string(attempt));
+    killed = start_and_kill(run_dir, static_cast<int>(random() % 40));
+  }
+  ASSERT_TRUE(killed) << "the run was complete before it could be killed";
+
+  const Said again = run(command(run_dir));
+  ASSERT_EQ(again.code, 0) << again.out;
+  EXPECT_EQ(again.count("resumed from step 20 "), 1) << again.out;
+  EXPECT_FALSE(again.contains("plan differs")) << again.out;
+  EXPECT_EQ(records(run_dir, "resume").size(), 1u);
+  EXPECT_EQ(losses(run_dir, steps), losses(whole, steps));
+  const Tensors expected = read_checkpoint(whole, steps), found = read_checkpoint(run_dir, steps);
+  EXPECT_GE(expected.size(), 3 * 28u);  // weights and two moments of 28 tensors
+  EXPECT_EQ(differences(expected, found), "");
+  EXPECT_EQ(read_scalars(whole, steps), read_scalars(run_dir, steps));
+}
+
+INSTANTIATE_TEST_SUITE_P(Resume, Killed,
+                         testing::Values(Setting{"DdpDegree1", 2, "--plugins ddp"}, Setting{"DdpDegree2", 4, "--plugins ddp,autosp --autosp.degree 2"},
+                                         Setting{"DeslocDegree1", 2, "--plugins desloc --desloc.kx 3 --desloc.ku 9 --desloc.kv 18"},
+                                         Setting{"DeslocDegree2", 4, "--plugins desloc,autosp --autosp.degree 2 --desloc.kx 3 --desloc.ku 9 --desloc.kv 18"}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+class Signalled : public testing::TestWithParam<const char*> {
+ protected:
+  static constexpr int steps = 60;
+  std::string start(const std::string& more) const { return ranks(2) + " --plugins " + GetParam() + " " + more + tiny_run(run_dir(), steps); }
+  std::string run_dir() const { return folder_ / "run"; }
+  TempFolder folder_;
+};
+
+TEST_P(Signalled, Usr1DuringSteps) {
+  const std::string command = start("--train.global_batch_is_default 0");
+  (void)command;
+  const std::string steps_only = start("--train.eval_every 0");
+  Background job(steps_only);
+  ASSERT_TRUE(job.wait_for(step_text(5, steps), 60));
+  job.signal(SIGUSR1);
+  expect_stopped_and_goes_on(job.wait(60), steps_only, run_dir(), steps);
+}
+
+INSTANTIATE_TEST_SUITE_P(Resume, Signalled, testing::Values("ddp", "desloc"), [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace nsp::test
