@@ -23,6 +23,10 @@ int run_eval(Session& session) {
   options.context = inference.context();
   const std::unique_ptr<TokenSource> source = open_val(options);
   if (!source) throw Error(ErrorKind::input, options.path + " holds nothing out. There is no validation data. Name some with --data.val_path.");
+  const Attributes& attributes = inference.checkpoint().attributes();
+  if (attributes.count("data.tokenizer") && attributes.at("data.tokenizer") != source->tokenizer())
+    throw Error(ErrorKind::usage, "the data's tokenizer is " + source->tokenizer() + ", and the run was trained with " + attributes.at("data.tokenizer") + " (" + (options.val_path.empty() ? options.path : options.val_path) +
+                                      "). Token ids would change their meaning. Name data of the run's tokenizer with --data.path or --data.val_path.");
   source->limit_vocabulary(inference.spec().vocab);
   const bool documents = parse::flag(value("boundaries")) && source->knows_documents();
   TrainParts& parts = inference.job().parts();

@@ -1,12 +1,11 @@
 // nsp_app train: from the command line to the loop and back. Each stage is one call; design and docs/tour.md tell the order.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 
 #include "core/app/model_source.hpp"
+#include "core/app/process.hpp"
 #include "core/app/training_data.hpp"
 #include "core/app/verbs.hpp"
 #include "core/data/byte_tokenizer.hpp"
@@ -93,7 +92,8 @@ class TrainRun {
     const Config& config = session_.config();
     compare_config(world_, config);
     check_changes(session_, from_);
-    device_ = open_device(session_, world_, true);
+    reuse_stored_plan();
+    device_ = open_device(session_, world_, true, stored_plan_.count("threads") ? static_cast<int>(parse::integer(stored_plan_.at("threads"))) : 0);
     log_.info(device_.topology.text());
     log_.info(device_.share.text);
     std::optional<ModelSpec> stored;
@@ -123,7 +123,22 @@ class TrainRun {
     q.memory_budget = INT64_MAX;
     for (std::size_t r = 0; r < device_.topology.ranks.size(); ++r) q.memory_budget = std::min(q.memory_budget, room_of(static_cast<int>(r)).host_free / room_of(static_cast<int>(r)).ranks_on_host);
     q.loop_memory = [&model](MemoryTable& table, const BatchShape& shape) { add_loop_memory(table, shape, model.spec()); };
+    if (!stored_plan_.empty() && stored_plan_.at("backend") == q.backend) {
+      q.micro_batch = parse::integer(stored_plan_.at("micro_batch"));
+      q.memory_budget = parse::integer(stored_plan_.at("memory_budget"));
+    }
     return plan_job(q, model, policies);
+  }
+
+  // What was chosen automatically stays chosen as long as ranks, plug-ins and keys that the plan depends on are those of the
+  // checkpoint: then equal bits are promised. Otherwise the plan is made anew, and compare_plan tells what changed.
+  void reuse_stored_plan() {
+    if (!from_.reader || from_.reader->attributes().count("plan") == 0) return;
+    const std::map<std::string, std::string> plan = plan_values(from_.reader->attributes().at("plan"));
+    bool same = plan.at("ranks") == std::to_string(world_.comm().size()) && from_.reader->attributes().at("plugins") == session_.plugin_names();
+    for (const Config::Change& change : session_.config().changes(from_.config))
+      if (change.key == "train.global_batch" || change.key == "train.micro_batch" || change.key == "train.context" || change.key == "train.threads" || change.key.rfind("autosp.", 0) == 0) same = false;
+    if (same) stored_plan_ = plan;
   }
 
   MemoryRoom room_of(int rank) const {
@@ -154,12 +169,13 @@ class TrainRun {
     write_run_file(directory_.path() + "/config.ini", session_.config().dump());
   }
 
-  // "The stored plan is used whole" holds here by planning again from equal facts; a plan that came out otherwise is told, since
-  // equal bits end there.
   void compare_plan(const Planned& planned) {
     if (!from_.reader || from_.reader->attributes().count("plan") == 0) return;
-    if (from_.reader->attributes().at("plan") != planned.plan.text())
-      log_.warning("the plan differs from the one in the checkpoint, so results will not be equal bit for bit to an uninterrupted run. Stored plan:\n" + from_.reader->attributes().at("plan") + "New plan:\n" + planned.plan.text());
+    const std::map<std::string, std::string> stored = plan_values(from_.reader->attributes().at("plan")), now = plan_values(planned.plan.text());
+    std::string changes;
+    for (const auto& [key, value] : now)
+      if (const auto it = stored.find(key); key != "memory_budget" && it != stored.end() && it->second != value) changes += "\n  " + key + ": " + it->second + " -> " + value;
+    if (!changes.empty()) log_.warning("the plan differs from the checkpoint's, so from here on results are not equal bit for bit to an uninterrupted run:" + changes);
   }
 
   int train() {
@@ -195,7 +211,7 @@ class TrainRun {
     BatchLoader loader(*device_.device, parts.stream, world_.wait(), job.shape(), data_.documents, source_.spec.vocab);
     const std::string bar = config.section("run").text("progress");
     Metrics metrics(world_.rank() == 0 ? directory_.path() + "/metrics.jsonl" : "", from_.reader ? state.step : -1, config.section("run").integer("log_every"),
-                    bar == "auto" ? isatty(1) != 0 : parse::flag(bar), settings.steps, log_);
+                    bar == "auto" ? prints_to_terminal(!session_.launch().launcher.empty()) : parse::flag(bar), settings.steps, log_);
     if (from_.reader) {
       metrics.record(JsonLine().add("kind", std::string("resume")).add("step", state.step));
       log_.info("resumed from step " + std::to_string(state.step) + " (" + order.position(state.step) + ")");
@@ -238,6 +254,7 @@ class TrainRun {
   World& world_;
   RunDirectory directory_;
   ResumePoint from_;
+  std::map<std::string, std::string> stored_plan_;  // that this run reuses; empty: none
   RankDevice device_;
   ModelSource source_;
   int64_t context_ = 0;

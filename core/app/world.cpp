@@ -48,7 +48,7 @@ void World::agree(ErrorKind kind, const std::string& failure) {
     if (const char* text = &all[static_cast<std::size_t>(r * length)]; *text != 0) throw Error(kind, text);
 }
 
-RankDevice open_device(Session& session, World& world, bool measure_peak) {
+RankDevice open_device(Session& session, World& world, bool measure_peak, int stored_threads) {
   RankDevice out;
   const Config& config = session.config();
   const PluginEntry& entry = session.registry().choose_backend(config.section("").text("backend"));
@@ -68,6 +68,7 @@ RankDevice open_device(Session& session, World& world, bool measure_peak) {
   const std::vector<CoreSet> masks = gather().masks_beside(world.rank(), &place);
   out.share = threads_for_rank(masks, place, world.host().cpu_limit);
   const std::string wanted = config.section("train").text("threads");
+  if (wanted == "auto" && stored_threads > 0 && stored_threads <= static_cast<int>(info.cores.count())) out.share.threads = stored_threads;
   if (wanted != "auto") {
     out.share.threads = static_cast<int>(parse::integer(wanted));
     if (out.share.threads > static_cast<int>(info.cores.count()))

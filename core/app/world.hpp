@@ -48,7 +48,8 @@ struct RankDevice {
   Topology topology;
   std::string backend;
 };
-// Collective. measure_peak: of matmuls, for peak_share.
-RankDevice open_device(Session& session, World& world, bool measure_peak);
+// Collective. measure_peak: of matmuls, for peak_share. stored_threads: of the plan that a resumed run reuses, 0 = none; it
+// holds unless train.threads is given or this rank may use fewer cores now.
+RankDevice open_device(Session& session, World& world, bool measure_peak, int stored_threads = 0);
 
 }  // namespace nsp

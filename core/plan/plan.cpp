@@ -49,8 +49,18 @@ std::string JobPlan::text() const {
   for (int64_t cut : parallel.token_cuts) out << ' ' << cut;
   out << "\nglobal_batch = " << global_batch << "\ncontext = " << context << "\nmicro_batch = " << micro_batch << "\nshares =";
   for (int64_t share : shares) out << ' ' << share;
-  out << "\nthreads = " << threads << "\nbackend = " << backend << "\n";
+  out << "\nthreads = " << threads << "\nbackend = " << backend << "\nmemory_budget = " << memory_budget << "\n";
   return out.str();
+}
+
+std::map<std::string, std::string> plan_values(const std::string& text) {
+  std::map<std::string, std::string> values;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t at = line.find(" =");
+    if (at != std::string::npos) values[line.substr(0, at)] = at + 3 <= line.size() ? line.substr(at + 3) : "";
+  }
+  return values;
 }
 
 std::vector<int64_t> equal_shares(int64_t global_batch, int replicas) {

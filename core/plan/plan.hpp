@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct JobPlan {
   int64_t micro_batch = 1;           // sequences of a micro-step, at most
   std::vector<int64_t> shares;       // sequences a step of each replica; sum = global_batch
   int threads = 1;                   // compute threads of a rank
-  std::string backend;               // of rank 0, for information
+  std::string backend;               // of rank 0
+  int64_t memory_budget = 0;         // bytes a rank may use, as found when the plan was made; it decides `auto` choices
 
   int replica_of(int rank) const { return rank / replica_size; }
   int position_of(int rank) const { return rank % replica_size; }
@@ -37,6 +39,9 @@ struct JobPlan {
   // What a resume compares and reuses; also plan.txt and the checkpoint. One "key = value" a line.
   std::string text() const;
 };
+
+// The lines of JobPlan::text() as key -> value.
+std::map<std::string, std::string> plan_values(const std::string& text);
 
 // Near-equal integer shares >= 1. Error(usage) if there are fewer sequences than replicas.
 std::vector<int64_t> equal_shares(int64_t global_batch, int replicas);

@@ -19,6 +19,7 @@ JobPlan layout_at(const PlanQuestion& q, ParallelPlan parallel) {
   plan.context = q.context;
   plan.threads = q.threads;
   plan.backend = q.backend;
+  plan.memory_budget = q.memory_budget;
   plan.shares = equal_shares(q.global_batch, plan.replicas);
   const int64_t local = plan.parallel.token_cuts[1] - plan.parallel.token_cuts[0];
   const int64_t largest = *std::max_element(plan.shares.begin(), plan.shares.end());

@@ -41,6 +41,10 @@ void Metrics::record(const JsonLine& line) {
   if (enabled_) out_ << line.text() << std::endl;
 }
 
+void Metrics::flush() {
+  if (enabled_) out_.flush();
+}
+
 void Metrics::step(const StepRecord& r) {
   if (!enabled_) return;
   seconds_ += r.step_seconds;

@@ -32,6 +32,7 @@ class Metrics {
 
   void step(const StepRecord& record);
   void record(const JsonLine& line);  // any other kind; flushed at once
+  void flush();                       // before a checkpoint: a run that is killed behind it goes on after lines that exist
   double seconds_in_steps() const noexcept { return seconds_; }
   int64_t tokens() const noexcept { return tokens_; }
 

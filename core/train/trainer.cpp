@@ -240,6 +240,7 @@ void Trainer::evaluate_now(int64_t step) {
 void Trainer::checkpoint_now(int64_t step) {
   checkpoint_asked_ = false;
   if (last_checkpoint_ == step) return;
+  io_.metrics.flush();
   double seconds = 0;
   SavedCheckpoint saved;
   {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -17,6 +18,9 @@ namespace nsp::test {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Sequences a step, for runs that are stopped: the golden batch of 4 takes 3 ms, and a signal reaches the ranks later than that.
+constexpr const char* longer_batch = "24";
 
 void pause_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
@@ -35,7 +39,7 @@ std::string checkpoint(const std::string& run_dir, int step) {
 // A file of held-out tokens that takes seconds to evaluate: the golden training tokens over and over.
 std::string long_token_file(const TempFolder& folder) {
   const std::string shard = read_file(std::string(std::getenv("NSP_TEST_SOURCE_DIR")) + "/tests/golden/llmc_tiny/dev/data/tinyshakespeare/tiny_shakespeare_train.bin");
-  constexpr int copies = 16;
+  constexpr int copies = 8;
   std::string header = shard.substr(0, 1024), tokens;
   for (int i = 0; i < copies; ++i) tokens += shard.substr(1024);
   const auto count = static_cast<uint32_t>(tokens.size() / 2);
@@ -75,7 +79,7 @@ class Killed : public testing::TestWithParam<Setting> {
  protected:
   static constexpr int steps = 40, saved = 20;
   static std::string command(const std::string& run_dir) {
-    return ranks(GetParam().ranks) + " " + GetParam().options + " --train.checkpoint_every 20 --train.eval_every 8" + tiny_run(run_dir, steps);
+    return ranks(GetParam().ranks) + " " + GetParam().options + " --train.checkpoint_every 20 --train.eval_every 8" + with(tiny_run(run_dir, steps), "--train.global_batch", longer_batch);
   }
   // True if the run was killed between its first checkpoint and its end.
   static bool start_and_kill(const std::string& run_dir, int after_ms) {
@@ -85,7 +89,7 @@ class Killed : public testing::TestWithParam<Setting> {
     kill_tree(job.pid());
     const Said said = job.wait(10);
     EXPECT_EQ(said.code, 128 + SIGKILL) << said.out;
-    return !fs::exists(checkpoint(run_dir, steps));
+    return !fs::exists(checkpoint(run_dir, steps) + "/manifest.h5");
   }
 };
 
@@ -125,25 +129,129 @@ INSTANTIATE_TEST_SUITE_P(Resume, Killed,
                                          Setting{"DeslocDegree2", 4, "--plugins desloc,autosp --autosp.degree 2 --desloc.kx 3 --desloc.ku 9 --desloc.kv 18"}),
                          [](const auto& info) { return std::string(info.param.name); });
 
-class Signalled : public testing::TestWithParam<const char*> {
+class Stopped : public testing::TestWithParam<const char*> {
  protected:
-  static constexpr int steps = 60;
-  std::string start(const std::string& more) const { return ranks(2) + " --plugins " + GetParam() + " " + more + tiny_run(run_dir(), steps); }
+  static constexpr int steps = 40;
   std::string run_dir() const { return folder_ / "run"; }
+  std::string command(const std::string& more) const {
+    return ranks(2) + " --plugins " + GetParam() + " " + more + with(tiny_run(run_dir(), steps), "--train.global_batch", longer_batch);
+  }
+
   TempFolder folder_;
 };
 
-TEST_P(Signalled, Usr1DuringSteps) {
-  const std::string command = start("--train.global_batch_is_default 0");
-  (void)command;
-  const std::string steps_only = start("--train.eval_every 0");
-  Background job(steps_only);
+TEST_P(Stopped, Usr1DuringSteps) {
+  const std::string start = command("--train.eval_every 0");
+  Background job(start);
   ASSERT_TRUE(job.wait_for(step_text(5, steps), 60));
   job.signal(SIGUSR1);
-  expect_stopped_and_goes_on(job.wait(60), steps_only, run_dir(), steps);
+  const Said stopped = job.wait(60);
+  EXPECT_TRUE(stopped.contains("signal USR1")) << stopped.out;
+  expect_stopped_and_goes_on(stopped, start, run_dir(), steps);
 }
 
-INSTANTIATE_TEST_SUITE_P(Resume, Signalled, testing::Values("ddp", "desloc"), [](const auto& info) { return std::string(info.param); });
+TEST_P(Stopped, Usr1DuringEvaluation) {
+  const std::string start = command("--train.eval_every 5");
+  // The same run with so much to evaluate that the signal comes in between.
+  Background job(with(with(start, "--data.val_path", long_token_file(folder_)), "--train.eval_batches", "100000"));
+  ASSERT_TRUE(job.wait_for(step_text(5, steps), 60));
+  pause_ms(50);
+  EXPECT_FALSE(job.wait_for("step      5  validation loss", 0.01)) << "the evaluation was over before the signal";
+  job.signal(SIGUSR1);
+  expect_stopped_and_goes_on(job.wait(120), start, run_dir(), steps);
+}
+
+TEST_P(Stopped, Usr1DuringCheckpoint) {
+  const std::string start = command("--train.eval_every 0 --train.checkpoint_every 3");
+  Background job(start);
+  bool within = false;
+  for (int ms = 0; ms < 60000 && !within; ++ms) {
+    within = fs::exists(checkpoint(run_dir(), 6)) && !fs::exists(checkpoint(run_dir(), 6) + "/manifest.h5");
+    pause_ms(1);
+  }
+  ASSERT_TRUE(within) << "no checkpoint was seen while it was written";
+  job.signal(SIGUSR1);
+  expect_stopped_and_goes_on(job.wait(60), start, run_dir(), steps);
+}
+
+TEST_P(Stopped, TermToOneRank) {
+  const std::string start = command("--train.eval_every 0");
+  Background job(start);
+  ASSERT_TRUE(job.wait_for(step_text(5, steps), 60));
+  const std::vector<pid_t> processes = descendants(job.pid());
+  ASSERT_EQ(processes.size(), 2u);
+  ::kill(*std::max_element(processes.begin(), processes.end()), SIGTERM);  // the last started one is rank 1
+  expect_stopped_and_goes_on(job.wait(60), start, run_dir(), steps);
+}
+
+TEST_P(Stopped, FileStop) {
+  const std::string start = command("--train.eval_every 0");
+  Background job(start);
+  ASSERT_TRUE(job.wait_for(step_text(5, steps), 60));
+  write_file(run_dir() + "/STOP", "");
+  const Said stopped = job.wait(60);
+  EXPECT_TRUE(stopped.contains("the file STOP")) << stopped.out;
+  expect_stopped_and_goes_on(stopped, start, run_dir(), steps);
+}
+
+TEST_P(Stopped, TimeLimit) {
+  const std::string start = command("--train.eval_every 0");
+  const Said stopped = run(start + "--train.max_hours 1e-6");
+  EXPECT_TRUE(stopped.contains("train.max_hours")) << stopped.out;
+  expect_stopped_and_goes_on(stopped, start + "--train.max_hours 0", run_dir(), steps);
+}
+
+TEST_P(Stopped, FileCheckpointAsksForOneAndTheRunGoesOn) {
+  Background job(command("--train.eval_every 0"));
+  ASSERT_TRUE(job.wait_for(step_text(5, steps), 60));
+  write_file(run_dir() + "/CHECKPOINT", "");
+  const Said said = job.wait(60);
+  EXPECT_EQ(said.code, 0) << said.out;
+  EXPECT_FALSE(fs::exists(run_dir() + "/CHECKPOINT"));
+  const std::vector<std::string> saved = records(run_dir(), "checkpoint");
+  ASSERT_EQ(saved.size(), 2u) << said.out;
+  EXPECT_GE(number(saved[0], "step"), 5);
+  EXPECT_LT(number(saved[0], "step"), steps);
+  EXPECT_EQ(number(saved[1], "step"), steps);
+  expect_good_checkpoints(run_dir());
+}
+
+INSTANTIATE_TEST_SUITE_P(Resume, Stopped, testing::Values("ddp", "desloc"), [](const auto& info) { return std::string(info.param); });
+
+class Diverged : public testing::TestWithParam<const char*> {
+ protected:
+  std::string command(const std::string& more) const {
+    // The first step ruins the weights.
+    return with(ranks(2) + " --plugins " + GetParam() + " " + more + tiny_run(folder_ / "run", 30), "--train.lr", "1e30");
+  }
+  TempFolder folder_;
+};
+
+TEST_P(Diverged, EndsWith5AfterBadStepsInARow) {
+  const Said said = run(command("--train.max_bad_steps 4"));
+  EXPECT_EQ(said.code, 5) << said.out;
+  EXPECT_EQ(said.count("nsp_app: error: training diverged: 4 steps in a row"), 1) << said.out;
+  EXPECT_EQ(said.count("nsp_app: error:"), 1) << said.out;
+  EXPECT_TRUE(said.contains("Lower --train.lr")) << said.out;
+  EXPECT_GE(said.count("2 replica(s) skipped the update"), 4) << said.out;
+  EXPECT_LT(said.count("skipped the update"), 8) << said.out;
+  EXPECT_FALSE(said.contains(step_text(30, 30))) << said.out;
+}
+
+TEST_P(Diverged, SkippedStepsAreCountedAndTheRunGoesOnBelowTheLimit) {
+  const Said said = run(command("--train.max_bad_steps 100"));
+  EXPECT_EQ(said.code, 0) << said.out;
+  const std::vector<std::string> steps = records(folder_ / "run", "step");
+  ASSERT_EQ(steps.size(), 30u);
+  EXPECT_EQ(field(steps.front(), "skipped_replicas"), "");
+  EXPECT_TRUE(std::isfinite(number(steps.front(), "loss")));
+  EXPECT_EQ(field(steps.back(), "skipped_replicas"), "2");
+  EXPECT_EQ(field(steps.back(), "loss"), "null");
+  EXPECT_EQ(read_scalars(folder_ / "run", 30).at("step"), "30");
+  EXPECT_GE(said.count("2 replica(s) skipped the update"), 28) << said.out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Resume, Diverged, testing::Values("ddp", "desloc"), [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace nsp::test

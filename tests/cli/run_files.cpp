@@ -7,6 +7,7 @@
 #include <cstring>
 #include <numeric>
 #include <sstream>
+#include <stdexcept>
 
 #include "io/hdf5_store.hpp"
 #include "tests/cli/command.hpp"
@@ -95,11 +96,18 @@ std::map<std::string, std::string> read_scalars(const std::string& run_dir, int6
   Hdf5Store store(run_dir + "/checkpoints");
   const Attributes attributes = store.open(step)->attributes();
   std::map<std::string, std::string> out;
-  for (const char* name : {"step", "replicas", "replicas_differ", "optimizer_updates", "bad_steps_in_a_row", "data.position", "plan"}) {
+  for (const char* name : {"step", "replicas", "replicas_differ", "optimizer_updates", "bad_steps_in_a_row", "data.position"}) {
     EXPECT_EQ(attributes.count(name), 1u) << name;
     out[name] = attributes.count(name) ? attributes.at(name) : "";
   }
   return out;
+}
+
+std::string with(const std::string& command, const std::string& option, const std::string& value) {
+  const std::size_t at = command.find(option + " ");
+  if (at == std::string::npos) throw std::invalid_argument(option);
+  const std::size_t begin = at + option.size() + 1;
+  return command.substr(0, begin) + value + command.substr(command.find(' ', begin));
 }
 
 std::string ranks(int n) { return "env OMP_NUM_THREADS=1 NSP_TRAIN_THREADS=1 mpirun -np " + std::to_string(n) + " $NSP"; }

@@ -26,6 +26,9 @@ std::string differences(const Tensors& a, const Tensors& b);
 // Scalars of a checkpoint that belong to the training state: step, optimizer updates, data position, ...
 std::map<std::string, std::string> read_scalars(const std::string& run_dir, int64_t step);
 
+// A command line with another value for an option that it has.
+std::string with(const std::string& command, const std::string& option, const std::string& value);
+
 // mpirun with that many ranks of one thread each. The modules' folder and the MPI settings come from the environment.
 std::string ranks(int n);
 

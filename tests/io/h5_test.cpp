@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <thread>
+
+#include "io/h5_driver.hpp"
+#include "temp_folder.hpp"
 
 namespace nsp::h5 {
 namespace {
@@ -68,6 +72,33 @@ TEST(H5Id, ClosesOnceAndMoves) {
     EXPECT_GT(H5Iis_valid(raw), 0);
   }
   EXPECT_EQ(H5Iis_valid(raw), 0);
+}
+
+// After a failed write HDF5 still finds all of its metadata, also what its cache has dropped, and closes the file.
+TEST(H5Driver, AFailedWriteIsTheOwnersAffair) {
+  const test::TempFolder folder;
+  const auto state = std::make_shared<WriteState>();
+  Session session;
+  const Check check(ErrorKind::internal, "HDF5 must not notice", "");
+  {
+    const Id access = driver_access(state, check);
+    const Id file(check(H5Fcreate((folder / "a.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get())), H5Fclose);
+    state->error = ENOSPC;
+    for (int i = 0; i < 2500; ++i) {
+      const std::string name = "group" + std::to_string(i);
+      Id group(check(H5Gcreate2(file.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)), H5Gclose);
+      write_attribute(group.get(), "text", std::string(2000, 'x'), check);
+      check(H5Gclose(group.release()));
+    }
+    for (int i = 0; i < 2500; i += 50) {
+      const Id group(check(H5Gopen2(file.get(), ("group" + std::to_string(i)).c_str(), H5P_DEFAULT)), H5Gclose);
+      EXPECT_EQ(read_text_attribute(group.get(), "text", check).size(), 2000u);
+    }
+    check(H5Fflush(file.get(), H5F_SCOPE_LOCAL));
+  }
+  EXPECT_EQ(state->error, ENOSPC);
+  EXPECT_EQ(state->descriptor, -1);  // closed
+  EXPECT_LT(std::filesystem::file_size(folder / "a.h5"), 100u);
 }
 
 }  // namespace

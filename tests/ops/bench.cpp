@@ -245,7 +245,7 @@ Array Bench::read(const nsp_tensor& t) {
 std::vector<uint32_t> Bench::read_bits(const nsp_tensor& t) {
   const std::vector<unsigned char> bytes = download(find(t));
   std::vector<uint32_t> result(bytes.size() / 4);
-  std::memcpy(result.data(), bytes.data(), result.size() * 4);
+  if (!result.empty()) std::memcpy(result.data(), bytes.data(), result.size() * 4);
   return result;
 }
 

@@ -104,9 +104,8 @@ std::map<std::string, std::string> hashes_with_threads(int threads) {
 }
 
 TEST(Bits, DoNotDependOnTheNumberOfThreads) {
-  const auto one = hashes_with_threads(1), two = hashes_with_threads(2), three = hashes_with_threads(3);
+  const auto one = hashes_with_threads(1), three = hashes_with_threads(3);
   ASSERT_EQ(one.size(), all_runs().size());
-  EXPECT_EQ(one, two);
   EXPECT_EQ(one, three);
 }
 

@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "core/train/metrics.hpp"
+#include "nsp/error.hpp"
+
+namespace nsp {
+namespace {
+
+class Quiet : public Log {
+ public:
+  void info(const std::string& line) override { infos += line + "\n"; }
+  void warning(const std::string& line) override { warnings += line + "\n"; }
+  std::string infos, warnings;
+};
+
+std::string file_in_temp(const std::string& name) {
+  return (std::filesystem::temp_directory_path() / ("nsp_metrics_" + std::to_string(getpid()) + "_" + name)).string();
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(JsonLine, WritesNumbersThatReadBackAndNullForNaN) {
+  JsonLine line;
+  line.add("a", 0.1).add("b", std::nan("")).add("c", int64_t{7}).add("d", std::string("x\"\n")).add("e", true);
+  EXPECT_EQ(line.text(), "{\"a\":0.1,\"b\":null,\"c\":7,\"d\":\"x\\\"\\u000a\",\"e\":true}");
+}
+
+TEST(Metrics, AResumedRunCutsWhatCameAfterItsCheckpoint) {
+  const std::string path = file_in_temp("resume");
+  Quiet log;
+  {
+    Metrics m(path, -1, 0, false, 10, log);
+    for (int i = 1; i <= 5; ++i) {
+      StepRecord r;
+      r.step = i;
+      r.tokens = 1;
+      r.step_seconds = 1;
+      m.step(r);
+    }
+  }
+  std::ofstream(path, std::ios::app) << "{\"kind\":\"step\",\"step\":6,\"lo";  // torn by a kill
+  {
+    Metrics m(path, 3, 0, false, 10, log);
+    m.record(JsonLine().add("kind", std::string("resume")).add("step", int64_t{3}));
+  }
+  const std::string text = text_of(path);
+  EXPECT_NE(text.find("\"step\":3"), std::string::npos);
+  EXPECT_EQ(text.find("\"step\":4"), std::string::npos);
+  EXPECT_EQ(text.find("\"step\":6"), std::string::npos);
+  std::filesystem::remove(path);
+}
+
+TEST(Metrics, ASkippedStepIsSaid) {
+  const std::string path = file_in_temp("skip");
+  Quiet log;
+  Metrics m(path, -1, 1, false, 10, log);
+  StepRecord r;
+  r.step = 2;
+  r.loss = std::nan("");
+  r.tokens = 4;
+  r.step_seconds = 1;
+  r.skipped_replicas = 2;
+  m.step(r);
+  m.record(JsonLine());
+  EXPECT_NE(log.warnings.find("2 replica(s) skipped"), std::string::npos);
+  EXPECT_NE(text_of(path).find("\"loss\":null"), std::string::npos);
+  EXPECT_NE(log.infos.find("2/10"), std::string::npos);
+  std::filesystem::remove(path);
+}
+
+TEST(Metrics, AnUnwritablePlaceIsAnError) {
+  Quiet log;
+  EXPECT_THROW(Metrics("/proc/nowhere/metrics.jsonl", -1, 0, false, 1, log), Error);
+}
+
+}  // namespace
+}  // namespace nsp
