@@ -218,8 +218,8 @@ class TrainRun {
     }
     TextGenerator generator(parts, loader);
     StopRequests requests(directory_.path(), train.number("max_hours") * 3600.0, world_.rank() == 0);
-    const Job::Drain drain(job);  // ends first, whatever happens: nothing queued may outlive its memory
     Trainer trainer(parts, {*data_.train, data_.validation.get(), order, loader, metrics, mean, checkpointer, requests, {}}, settings, state);
+    const Job::Drain drain(job);  // ends first, whatever happens: nothing queued may outlive its memory, the trainer's included
     const Outcome outcome = trainer.run();
     finish(trainer, metrics, outcome, state.step);
     if (outcome == Outcome::finished) sample(generator, mean);

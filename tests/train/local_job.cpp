@@ -129,8 +129,8 @@ void run_rank(Shared& shared, Device& device, Communicator& world) {
       shared.result.norms[static_cast<std::size_t>(t)][static_cast<std::size_t>(parts.replica())] = norm;
     };
     if (s.before) s.before(parts);
-    const Job::Drain drain(job);
     Trainer trainer(parts, io, s.train, state);
+    const Job::Drain drain(job);
     trainer.run();
     const uint64_t hash = weight_hash(parts);
     std::lock_guard lock(shared.mutex);
