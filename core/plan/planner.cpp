@@ -63,6 +63,13 @@ void declare_states(Planned& out, const Policies& p) {
     if (differ) decl.scope = Scope::per_replica;
 }
 
+// What sums over the ranks of a group hold on the host: up to three at once, each with the contributions of the other ranks to
+// a window of blocks, which the exchange engine limits (comm/exchange.cpp).
+int64_t communication_staging(int ranks, int64_t elements) {
+  constexpr int64_t at_once = 3, window_bytes = 32 << 20;
+  return ranks > 1 ? at_once * std::min(window_bytes, (ranks - 1) * 4 * elements) : 0;
+}
+
 MemoryTable count_memory(const PlanQuestion& q, const Planned& planned, Transformer& model, const Policies& p, const ParallelQuestion& parallel) {
   const JobPlan& plan = planned.plan;
   const int position = widest_position(plan);
@@ -79,6 +86,10 @@ MemoryTable count_memory(const PlanQuestion& q, const Planned& planned, Transfor
   add("staging: sync policy", "device", p.sync.staging_bytes(plan.replicas, q.bucket_elements));
   add("staging: parallel", "device", p.strategy.staging_bytes(plan.parallel, parallel, plan.micro_batch));
   if (p.sync.replicas_differ(plan.replicas)) add("staging: mean of replicas", "device", 4 * q.bucket_elements);
+  int64_t largest = 0;
+  for (const Segment& segment : model.table().segments()) largest = std::max(largest, segment.size);
+  add("staging: sums in a replica", "host", communication_staging(plan.replica_size, largest));
+  if (p.sync.sums_gradients()) add("staging: sums over replicas", "host", communication_staging(plan.replicas, std::min(largest, q.bucket_elements)));
   if (q.loop_memory) q.loop_memory(table, shape);
   return table;
 }

@@ -22,10 +22,11 @@ BatchLoader::BatchLoader(Device& device, Stream& stream, HostWait& wait, const B
   starts_.resize(static_cast<std::size_t>(largest.tokens));
 }
 
+void BatchLoader::wait_for_slot() { wait_.wait(*slots_[turn_ % slots_.size()].copied); }
+
 BatchLoader::Slot& BatchLoader::next_slot() {
-  Slot& slot = slots_[turn_++ % slots_.size()];
-  wait_.wait(*slot.copied);
-  return slot;
+  wait_for_slot();
+  return slots_[turn_++ % slots_.size()];
 }
 
 LoadedBatch BatchLoader::place(Slot& slot, int64_t sequences) const {

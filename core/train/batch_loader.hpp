@@ -25,6 +25,8 @@ class BatchLoader {
   // largest: of any micro-step. documents: attention stops at document borders. vocabulary: of the model; a token at or above
   // it is Error(input).
   BatchLoader(Device& device, Stream& stream, HostWait& wait, const BatchShape& largest, bool documents, int64_t vocabulary);
+  // Waits until the next load need not wait: for the device, which is a micro-step behind.
+  void wait_for_slot();
   // Enqueues the copies and returns views that later ops of the stream may read.
   LoadedBatch load(DataSource& source, std::span<const int64_t> samples);
   // The same for tokens that are given: [B, T] inputs and, where targets is not empty, labels.

@@ -89,6 +89,10 @@ void Trainer::forward_and_backward(int64_t t) {
     for (int64_t i = at; i < std::min(at + parts_.plan.micro_batch, share); ++i) samples.push_back(io_.order.sample(t, first + i));
     LoadedBatch loaded;
     {
+      Stopwatch watch(time_.compute);
+      io_.loader.wait_for_slot();
+    }
+    {
       Stopwatch watch(time_.data);
       loaded = io_.loader.load(io_.train, samples);
     }
@@ -105,6 +109,9 @@ void Trainer::forward_and_backward(int64_t t) {
       parts_.sync.gradient_ready(own, parts_.arena.view(gradients_state, own), sum);
     });
   }
+  // Waiting for the device here, with communication going on meanwhile, leaves to finish_step only what is not hidden.
+  Stopwatch watch(time_.compute);
+  parts_.wait.wait(*record_event(parts_.device, parts_.stream, "backward"));
 }
 
 Trainer::GroupResult Trainer::reduce_group_vector() {

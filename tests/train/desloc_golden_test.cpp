@@ -24,9 +24,14 @@ struct Reference {
   std::map<std::string, Stats> parameters;  // by the names of the reference
 };
 
+std::string quoted_key(const std::string& key) {
+  std::string text = "\"";
+  return text.append(key).append("\":");
+}
+
 // All numbers behind "key": in order, up to the bracket that closes the value.
 std::vector<double> numbers_of(const std::string& json, const std::string& key, std::size_t from = 0) {
-  std::size_t at = json.find("\"" + key + "\":", from);
+  std::size_t at = json.find(quoted_key(key), from);
   EXPECT_NE(at, std::string::npos) << key;
   at += key.size() + 3;
   std::vector<double> out;
@@ -69,7 +74,7 @@ Reference read_reference(const std::string& name) {
   r.val_loss = numbers_of(json, "val_loss_of_mean").at(0);
   const std::size_t from = json.find("\"mean_parameters\"");
   for (const char* p : {"wte", "wpe", "ln1w", "ln1b", "qkvw", "qkvb", "ow", "ob", "ln2w", "ln2b", "fw", "fb", "gw", "gb", "lfw", "lfb"}) {
-    const std::size_t at = json.find("\"" + std::string(p) + "\":", from);
+    const std::size_t at = json.find(quoted_key(p), from);
     r.parameters[p] = {numbers_of(json, "sum", at).at(0), numbers_of(json, "norm", at).at(0), numbers_of(json, "first", at)};
   }
   return r;
