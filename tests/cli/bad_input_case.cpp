@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -52,9 +53,9 @@ void expect_refusal(const Said& said, int code, const std::vector<std::string>& 
 }
 
 std::string tiny(const Keys& changed) {
-  Keys keys = {{"model.layers", "1"},  {"model.hidden", "32"},  {"model.heads", "2"},          {"model.context", "32"}, {"train.global_batch", "4"},
-               {"train.threads", "1"}, {"train.warmup", "0"},   {"train.eval_batches", "1"},   {"train.steps", "4"},    {"train.checkpoint_every", "2"},
-               {"run.log_every", "1000"}};
+  Keys keys = {{"model.layers", "1"},       {"model.hidden", "32"},          {"model.heads", "2"},     {"model.context", "32"},
+               {"train.global_batch", "4"}, {"train.threads", "1"},          {"train.warmup", "0"},    {"train.eval_batches", "1"},
+               {"train.steps", "4"},        {"train.checkpoint_every", "2"}, {"run.log_every", "1000"}};
   for (const auto& [key, value] : changed) keys[key] = value;
   std::string text;
   for (const auto& [key, value] : keys)
@@ -71,7 +72,9 @@ const std::string& prepared_data() {
   return data;
 }
 
-std::string copy_of_data(const TempFolder& folder) { return copy(prepared_data(), folder / "data"); }
+std::string copy_of_data(const TempFolder& folder) {
+  return copy(prepared_data(), folder / "data");
+}
 
 std::string copy_of_run(const TempFolder& folder) {
   static const std::string trained = [] {
@@ -106,9 +109,13 @@ std::string shard_of(const std::string& run_dir, int step) {
   throw std::runtime_error("no shard of step " + std::to_string(step));
 }
 
-std::string manifest_of(const std::string& run_dir, int step) { return step_folder(run_dir, step) + "/manifest.h5"; }
+std::string manifest_of(const std::string& run_dir, int step) {
+  return step_folder(run_dir, step) + "/manifest.h5";
+}
 
-void cut(const std::string& path, int bytes) { fs::resize_file(path, fs::file_size(path) - static_cast<std::size_t>(bytes)); }
+void cut(const std::string& path, int bytes) {
+  fs::resize_file(path, fs::file_size(path) - static_cast<std::size_t>(bytes));
+}
 
 void flip(const std::string& path, std::size_t position) {
   std::string content = read_file(path);
@@ -116,6 +123,8 @@ void flip(const std::string& path, std::size_t position) {
   write_file(path, content);
 }
 
-std::string golden(const std::string& name) { return std::string(std::getenv("NSP_TEST_SOURCE_DIR")) + "/tests/golden/llmc_tiny/" + name; }
+std::string golden(const std::string& name) {
+  return std::string(std::getenv("NSP_TEST_SOURCE_DIR")) + "/tests/golden/llmc_tiny/" + name;
+}
 
 }  // namespace nsp::test

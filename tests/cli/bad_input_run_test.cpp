@@ -1,7 +1,6 @@
 // Run directories and checkpoints that cannot be used, launchers that do not fit, and errors of several ranks. What a run has
 // written is never lost.
 #include <gtest/gtest.h>
-
 #include <signal.h>
 #include <unistd.h>
 
@@ -16,7 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string mpirun(int ranks) { return "mpirun -np " + std::to_string(ranks) + " "; }
+std::string mpirun(int ranks) {
+  return "mpirun -np " + std::to_string(ranks) + " ";
+}
 
 std::string train(const std::string& run_dir, Keys changed = {}) {
   changed["run.dir"] = run_dir;
@@ -25,10 +26,13 @@ std::string train(const std::string& run_dir, Keys changed = {}) {
 }
 
 // Goes on with a run; what is not given comes from its checkpoint.
-std::string resume(const std::string& run_dir, const std::string& more = "") { return "$NSP --run.dir " + run_dir + " --train.threads 1 --train.steps 6 " + more; }
+std::string resume(const std::string& run_dir, const std::string& more = "") {
+  return "$NSP --run.dir " + run_dir + " --train.threads 1 --train.steps 6 " + more;
+}
 
 // A command that must be refused, with a run that must keep everything.
-void expect_refused_unharmed(const std::string& run_dir, const std::string& command, int code, const std::vector<std::string>& cause, const std::string& cure) {
+void expect_refused_unharmed(const std::string& run_dir, const std::string& command, int code, const std::vector<std::string>& cause,
+                             const std::string& cure) {
   const Written before = written(run_dir);
   expect_refusal(run(command), code, cause, cure);
   expect_nothing_lost(run_dir, before);
@@ -37,7 +41,8 @@ void expect_refused_unharmed(const std::string& run_dir, const std::string& comm
 TEST(RunDirectory, CannotBeMade) {
   const TempFolder folder;
   write_file(folder / "file", "mine");
-  expect_refusal(run(train(folder / "file")), 1, {"cannot make the run directory " + (folder / "file"), "Not a directory"}, "Choose another with --run.dir");
+  expect_refusal(run(train(folder / "file")), 1, {"cannot make the run directory " + (folder / "file"), "Not a directory"},
+                 "Choose another with --run.dir");
   expect_refusal(run(train(folder / "file/run")), 1, {"cannot make the run directory", "Not a directory"}, "Choose another with --run.dir");
   expect_refusal(run(train("/proc/run")), 1, {"cannot make the run directory /proc/run"}, "change the permissions of its parent");
   EXPECT_EQ(read_file(folder / "file"), "mine");
@@ -45,7 +50,9 @@ TEST(RunDirectory, CannotBeMade) {
 }
 
 // /proc/self/fd exists and takes no files, from root neither: what a read-only file system does.
-TEST(RunDirectory, CannotBeWritten) { expect_refusal(run(train("/proc/self/fd")), 1, {"cannot write the run lock"}, "your permissions"); }
+TEST(RunDirectory, CannotBeWritten) {
+  expect_refusal(run(train("/proc/self/fd")), 1, {"cannot write the run lock"}, "your permissions");
+}
 
 TEST(RunDirectory, SecondJobNamesHostAndProcess) {
   const TempFolder folder;
@@ -66,8 +73,10 @@ TEST(RunDirectory, SecondJobNamesHostAndProcess) {
 TEST(RunDirectory, OfAnotherModel) {
   const TempFolder folder;
   const std::string dir = copy_of_run(folder);
-  expect_refused_unharmed(dir, resume(dir, "--model.layers 3"), 2, {"run of another model", "model.layers: 1 -> 3"}, "Leave these keys out, or choose another --run.dir");
-  expect_refused_unharmed(dir, mpirun(2) + resume(dir, "--model.hidden 64"), 2, {"run of another model", "model.hidden: 32 -> 64"}, "choose another --run.dir");
+  expect_refused_unharmed(dir, resume(dir, "--model.layers 3"), 2, {"run of another model", "model.layers: 1 -> 3"},
+                          "Leave these keys out, or choose another --run.dir");
+  expect_refused_unharmed(dir, mpirun(2) + resume(dir, "--model.hidden 64"), 2, {"run of another model", "model.hidden: 32 -> 64"},
+                          "choose another --run.dir");
 }
 
 TEST(RunDirectory, OfOtherData) {
@@ -75,29 +84,34 @@ TEST(RunDirectory, OfOtherData) {
   const std::string dir = copy_of_run(folder);
   write_file(folder / "a.txt", std::string(3000, 'a'));
   ASSERT_EQ(run("$NSP prepare --input " + (folder / "a.txt") + " --output " + (folder / "other")).code, 0);
-  expect_refused_unharmed(dir, resume(dir, "--data.path " + (folder / "other")), 2, {"data.path is other data", "in the checkpoint"}, "Use the run's own data");
+  expect_refused_unharmed(dir, resume(dir, "--data.path " + (folder / "other")), 2, {"data.path is other data", "in the checkpoint"},
+                          "Use the run's own data");
   const std::string llmc = golden("dev/data/tinyshakespeare/tiny_shakespeare_train.bin");
-  expect_refused_unharmed(dir, resume(dir, "--data.path " + llmc), 2, {"tokenizer is llmc", "trained with bytes"}, "Use the run's own data");
+  expect_refused_unharmed(dir, resume(dir, "--data.path " + llmc), 2, {"tokenizer is llmc", "trained with bytes"},
+                          "Use the run's own data");
 }
 
 TEST(RunDirectory, ResumeNever) {
   const TempFolder folder;
   const std::string dir = copy_of_run(folder);
-  expect_refused_unharmed(dir, resume(dir, "--run.resume never"), 2, {"run.resume = never", dir + " holds checkpoints", "overwrite"}, "Choose another --run.dir");
+  expect_refused_unharmed(dir, resume(dir, "--run.resume never"), 2, {"run.resume = never", dir + " holds checkpoints", "overwrite"},
+                          "Choose another --run.dir");
 }
 
 TEST(RunDirectory, MistypedOptionsHarmNothing) {
   const TempFolder folder;
   const std::string dir = copy_of_run(folder);
   expect_refused_unharmed(dir, resume(dir, "--train.lr fast"), 2, {"train.lr = fast"}, "Write it like");
-  expect_refused_unharmed(dir, resume(dir, "--plugins desloc --desloc.kx 8 --desloc.ku 4"), 2, {"desloc.ku 4 is less than desloc.kx 8"}, "--desloc.ku 24");
+  expect_refused_unharmed(dir, resume(dir, "--plugins desloc --desloc.kx 8 --desloc.ku 4"), 2, {"desloc.ku 4 is less than desloc.kx 8"},
+                          "--desloc.ku 24");
   expect_refused_unharmed(dir, resume(dir, "--data.path " + (folder / "none")), 4, {"none does not exist"}, "Check the path");
 }
 
 TEST(RunDirectory, PlanThatDoesNotFit) {
   const TempFolder folder;
   const std::string dir = copy_of_run(folder);
-  expect_refused_unharmed(dir, resume(dir, "--train.global_batch 50000000 --train.micro_batch 50000000"), 3, {"the plan needs", "TiB of host memory", "is free"}, "Lower model sizes or train.micro_batch");
+  expect_refused_unharmed(dir, resume(dir, "--train.global_batch 50000000 --train.micro_batch 50000000"), 3,
+                          {"the plan needs", "TiB of host memory", "is free"}, "Lower model sizes or train.micro_batch");
   const Keys huge = {{"model.hidden", "65536"}, {"model.heads", "64"}, {"model.layers", "100"}};
   expect_refusal(run(train(folder / "new", huge)), 3, {"TiB of host memory"}, "Lower model sizes");
   expect_refusal(run(mpirun(2) + train(folder / "new", huge)), 3, {"TiB of host memory"}, "start fewer ranks on a host");
@@ -128,7 +142,8 @@ TEST(Checkpoint, TornManifestOfTheOnlyOne) {
   const Written before = written(dir);
   expect_refusal(run(resume(dir)), 4, {"none of the 1 checkpoints", dir + "/checkpoints"}, "choose another --run.dir");
   expect_refusal(run(mpirun(2) + resume(dir)), 4, {"none of the 1 checkpoints", dir + "/checkpoints"}, "choose another --run.dir");
-  expect_refusal(run("$NSP generate --prompt x --run.dir " + dir), 4, {"no usable checkpoint in " + dir, "torn or damaged"}, "Name a run directory that holds one");
+  expect_refusal(run("$NSP generate --prompt x --run.dir " + dir), 4, {"no usable checkpoint in " + dir, "torn or damaged"},
+                 "Name a run directory that holds one");
   EXPECT_TRUE(written(dir) == before) << "what is left may still be repaired";
 }
 
@@ -169,34 +184,42 @@ TEST(Checkpoint, TruncatedShardThatIsNamed) {
   cut(shard, 3000);
   const std::string step = fs::path(shard).parent_path();
   for (int i = 0; i < 3; ++i)
-    expect_refusal(run("$NSP generate --prompt x --run.resume " + step + " --run.dir " + dir), 4, {"in shard " + shard, "truncated"}, "Use an earlier checkpoint");
+    expect_refusal(run("$NSP generate --prompt x --run.resume " + step + " --run.dir " + dir), 4, {"in shard " + shard, "truncated"},
+                   "Use an earlier checkpoint");
   expect_refusal(run(resume(dir, "--run.resume " + step)), 4, {"in shard " + shard, "truncated"}, "Use an earlier checkpoint");
 }
 
 TEST(Checkpoint, NamedOneThatIsNotThere) {
   const TempFolder folder;
   const std::string dir = copy_of_run(folder);
-  expect_refused_unharmed(dir, resume(dir, "--run.resume " + dir + "/checkpoints/step_00000003"), 4, {"there is no checkpoint", "step_00000003"}, "Use another step");
-  expect_refused_unharmed(dir, resume(dir, "--run.resume " + dir + "/checkpoints/step_last"), 2, {"step_last is not a checkpoint"}, "Name one of them, or a run directory");
+  expect_refused_unharmed(dir, resume(dir, "--run.resume " + dir + "/checkpoints/step_00000003"), 4,
+                          {"there is no checkpoint", "step_00000003"}, "Use another step");
+  expect_refused_unharmed(dir, resume(dir, "--run.resume " + dir + "/checkpoints/step_last"), 2, {"step_last is not a checkpoint"},
+                          "Name one of them, or a run directory");
 }
 
 TEST(Checkpoint, NoneAtAll) {
   const TempFolder folder;
   for (const char* verb : {"generate --prompt x", "eval"})
-    expect_refusal(run("$NSP " + std::string(verb) + " --run.dir " + folder.path()), 4, {"no usable checkpoint in " + folder.path()}, "or train first");
-  expect_refusal(run("$NSP checkpoint verify " + (folder / "none")), 4, {"no run directory " + (folder / "none")}, "Give the run.dir of a run");
+    expect_refusal(run("$NSP " + std::string(verb) + " --run.dir " + folder.path()), 4, {"no usable checkpoint in " + folder.path()},
+                   "or train first");
+  expect_refusal(run("$NSP checkpoint verify " + (folder / "none")), 4, {"no run directory " + (folder / "none")},
+                 "Give the run.dir of a run");
   expect_refusal(run("$NSP checkpoint verify " + folder.path()), 4, {"nothing to verify"}, "Give the run.dir of a run that wrote one");
   expect_refusal(run("$NSP checkpoint ls " + (folder / "none")), 4, {"no run directory " + (folder / "none")}, "Give the run.dir of a run");
 }
 
 TEST(Ranks, FewerSequencesThanReplicas) {
   const TempFolder folder;
-  expect_refusal(run(mpirun(4) + train(folder / "run", {{"train.global_batch", "2"}})), 2, {"4 replicas cannot share train.global_batch 2"}, "Raise train.global_batch to 4");
+  expect_refusal(run(mpirun(4) + train(folder / "run", {{"train.global_batch", "2"}})), 2, {"4 replicas cannot share train.global_batch 2"},
+                 "Raise train.global_batch to 4");
 }
 
 TEST(Ranks, DegreeOfSequenceParallelism) {
   const TempFolder folder;
-  const auto degree = [&](int n, const std::string& value) { return run(mpirun(n) + train(folder / "run", {{"plugins", "autosp"}, {"autosp.degree", value}})); };
+  const auto degree = [&](int n, const std::string& value) {
+    return run(mpirun(n) + train(folder / "run", {{"plugins", "autosp"}, {"autosp.degree", value}}));
+  };
   expect_refusal(degree(2, "3"), 2, {"autosp.degree 3 does not fit", "3 does not divide 2 ranks"}, "Use one of 1, 2");
   expect_refusal(degree(4, "4"), 2, {"autosp.degree 4 does not fit", "the model has 2"}, "Use a degree of at most 2");
   expect_refusal(degree(2, "0"), 2, {"autosp.degree '0' is not a degree"}, "a whole number from 1");
@@ -220,7 +243,8 @@ TEST(Ranks, ErrorOfOneRankEndsTheJobAndNamesIt) {
   const uint16_t token = 60000;
   std::memcpy(&tokens[1024 + 2 * 80], &token, sizeof token);
   write_file(folder / "range.bin", tokens);
-  const Said said = run(mpirun(2) + train(folder / "run", {{"data.path", folder / "range.bin"}, {"model.vocab", "500"}, {"data.shuffle", "false"}}));
+  const Said said =
+      run(mpirun(2) + train(folder / "run", {{"data.path", folder / "range.bin"}, {"model.vocab", "500"}, {"data.shuffle", "false"}}));
   expect_refusal(said, 4, {"token 60000 at index 80", "(rank 1 on "}, "copy the file again");
 }
 
@@ -228,8 +252,10 @@ TEST(Ranks, ErrorOfOneRankEndsTheJobAndNamesIt) {
 TEST(Launcher, DoesNotFitTheCommunicator) {
   const TempFolder folder;
   const std::string fake = "env OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=0 ";
-  expect_refusal(run(fake + train(folder / "run")), 1, {"launcher", "started 4 processes", "would train alone"}, "Start nsp with the launcher of the MPI");
-  expect_refusal(run(fake + train(folder / "run", {{"comm", "self"}})), 2, {"comm = self", "Open MPI started 4", "would train alone"}, "Leave comm out");
+  expect_refusal(run(fake + train(folder / "run")), 1, {"launcher", "started 4 processes", "would train alone"},
+                 "Start nsp with the launcher of the MPI");
+  expect_refusal(run(fake + train(folder / "run", {{"comm", "self"}})), 2, {"comm = self", "Open MPI started 4", "would train alone"},
+                 "Leave comm out");
   EXPECT_FALSE(fs::exists(folder / "run")) << "refused before anything is written";
 }
 

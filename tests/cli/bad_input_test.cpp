@@ -38,7 +38,8 @@ TEST(CommandLine, OptionTwice) {
 
 TEST(CommandLine, OptionWithoutValue) {
   expect_refusal(run("$NSP --train.steps"), 2, {"--train.steps"}, "--key VALUE");
-  expect_refusal(run("$NSP --train.steps --train.lr 3"), 2, {"--train.steps has no value", "--train.lr, is an option"}, "--train.steps VALUE");
+  expect_refusal(run("$NSP --train.steps --train.lr 3"), 2, {"--train.steps has no value", "--train.lr, is an option"},
+                 "--train.steps VALUE");
 }
 
 TEST(CommandLine, ValueOfTheWrongType) {
@@ -72,7 +73,8 @@ TEST(IniFile, MissingOrAFolder) {
 TEST(IniFile, UnknownKeyNamesLineAndTheNearest) {
   const TempFolder folder;
   write_file(folder / "a.ini", "[train]\nlr = 1e-3\nstep = 3\n");
-  expect_refusal(run("$NSP --config " + (folder / "a.ini")), 2, {"train.step", "a.ini line 3", "not a known option"}, "Did you mean train.steps?");
+  expect_refusal(run("$NSP --config " + (folder / "a.ini")), 2, {"train.step", "a.ini line 3", "not a known option"},
+                 "Did you mean train.steps?");
   write_file(folder / "a.ini", "[trian]\nlr = 1e-3\n");
   expect_refusal(run("$NSP --config " + (folder / "a.ini")), 2, {"a.ini line 2", "no section trian"}, "Did you mean train.lr?");
 }
@@ -80,7 +82,8 @@ TEST(IniFile, UnknownKeyNamesLineAndTheNearest) {
 TEST(IniFile, BrokenLine) {
   const TempFolder folder;
   write_file(folder / "a.ini", "# a comment\n[train]\nlr 3\n");
-  expect_refusal(run("$NSP --config " + (folder / "a.ini")), 2, {"a.ini line 3", "neither a section nor key = value"}, "Write it like lr = 3e-4");
+  expect_refusal(run("$NSP --config " + (folder / "a.ini")), 2, {"a.ini line 3", "neither a section nor key = value"},
+                 "Write it like lr = 3e-4");
   write_file(folder / "a.ini", "[train\nlr = 3\n");
   expect_refusal(run("$NSP --config " + (folder / "a.ini")), 2, {"a.ini line 1", "not a section line"}, "Write it like [train]");
 }
@@ -122,7 +125,8 @@ TEST(Plugins, CommunicatorIsNotChosenWithPlugins) {
 TEST(Plugins, FileThatIsNoModule) {
   const TempFolder folder;
   write_file(folder / "libnsp_sync_broken.so", "not a program\n");
-  expect_refusal(run("$NSP plan --plugin-path " + folder.path() + " --plugins broken"), 2, {"libnsp_sync_broken.so", "cannot be used", "ELF"}, "Build it again, or remove the file");
+  expect_refusal(run("$NSP plan --plugin-path " + folder.path() + " --plugins broken"), 2,
+                 {"libnsp_sync_broken.so", "cannot be used", "ELF"}, "Build it again, or remove the file");
 }
 
 // A program without modules beside it, as after an incomplete installation.
@@ -133,7 +137,8 @@ TEST(Plugins, ModulesThatAreMissing) {
   ASSERT_EQ(run("cp $NSP " + app).code, 0);
   const std::string alone = " env NSP_PLUGIN_PATH= LD_LIBRARY_PATH=$(dirname $NSP)/../lib:$LD_LIBRARY_PATH ";
   expect_refusal(run(alone + app + " plan"), 2, {"There is no compute backend", "looked in " + folder.path()}, "NSP_PLUGIN_PATH");
-  expect_refusal(run(alone + "mpirun -np 2 " + app), 2, {"no comm plug-in 'mpi'", "Available: self", "looked in " + folder.path()}, "--plugin-path");
+  expect_refusal(run(alone + "mpirun -np 2 " + app), 2, {"no comm plug-in 'mpi'", "Available: self", "looked in " + folder.path()},
+                 "--plugin-path");
 }
 
 TEST(Desloc, PeriodZeroAndNegative) {
@@ -142,7 +147,8 @@ TEST(Desloc, PeriodZeroAndNegative) {
 }
 
 TEST(Desloc, StateAveragedMoreOftenThanTheParameters) {
-  expect_refusal(run("$NSP plan --plugins desloc --desloc.kx 64 --desloc.ku 32"), 2, {"desloc.ku 32 is less than desloc.kx 64", "at least as often"}, "Set --desloc.ku 192");
+  expect_refusal(run("$NSP plan --plugins desloc --desloc.kx 64 --desloc.ku 32"), 2,
+                 {"desloc.ku 32 is less than desloc.kx 64", "at least as often"}, "Set --desloc.ku 192");
 }
 
 TEST(Model, HeadsThatDoNotDivideTheWidth) {
@@ -150,7 +156,8 @@ TEST(Model, HeadsThatDoNotDivideTheWidth) {
 }
 
 TEST(Model, SequenceLongerThanTheModelsContext) {
-  expect_refusal(run("$NSP plan --train.context 256"), 2, {"train.context = 256", "model.context = 128"}, "Lower train.context or raise model.context");
+  expect_refusal(run("$NSP plan --train.context 256"), 2, {"train.context = 256", "model.context = 128"},
+                 "Lower train.context or raise model.context");
 }
 
 TEST(Model, UnknownPreset) {
@@ -163,7 +170,8 @@ TEST(Optimizer, CoefficientOutOfRange) {
 
 TEST(Plan, DoesNotFit) {
   expect_refusal(run("$NSP plan --memory 10M"), 3, {"host memory", "is free"}, "Lower model sizes or train.micro_batch");
-  expect_refusal(run("$NSP plan --model.preset gpt2_124m --memory 100M"), 3, {"host memory", "95.4 MiB is free"}, "Lower model sizes or train.micro_batch");
+  expect_refusal(run("$NSP plan --model.preset gpt2_124m --memory 100M"), 3, {"host memory", "95.4 MiB is free"},
+                 "Lower model sizes or train.micro_batch");
   expect_refusal(run("$NSP plan --model.hidden 65536 --model.heads 64 --model.layers 100"), 3, {"TiB of host memory"}, "Lower model sizes");
 }
 

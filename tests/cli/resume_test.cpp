@@ -22,6 +22,8 @@ namespace fs = std::filesystem;
 // Sequences a step, for runs that are stopped: the golden batch of 4 takes 3 ms, and a signal reaches the ranks later than that.
 constexpr const char* longer_batch = "24";
 
+constexpr double patience = 300;  // seconds; on a crowded machine a run of a second takes half a minute
+
 void pause_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 std::string step_text(int step, int steps) {
@@ -63,7 +65,7 @@ void expect_stopped_and_goes_on(const Said& stopped, const std::string& command,
   ASSERT_FALSE(saved.empty());
   ASSERT_LT(before.size(), static_cast<std::size_t>(steps)) << "the run was over before it was stopped";
   EXPECT_EQ(field(saved.back(), "step"), field(before.back(), "step"));
-  const Said again = run(command);
+  const Said again = run(command, patience);
   EXPECT_EQ(again.code, 0) << again.out;
   EXPECT_EQ(again.count("resumed from step " + field(before.back(), "step") + " "), 1) << again.out;
   losses(run_dir, steps);
@@ -84,7 +86,7 @@ class Killed : public testing::TestWithParam<Setting> {
   // True if the run was killed between its first checkpoint and its end.
   static bool start_and_kill(const std::string& run_dir, int after_ms) {
     Background job(command(run_dir));
-    EXPECT_TRUE(job.wait_for(step_text(25, steps), 60));
+    EXPECT_TRUE(job.wait_for(step_text(25, steps), patience));
     pause_ms(after_ms);
     kill_tree(job.pid());
     const Said said = job.wait(10);
@@ -96,7 +98,7 @@ class Killed : public testing::TestWithParam<Setting> {
 TEST_P(Killed, GoesOnBitForBit) {
   const TempFolder folder;
   const std::string whole = folder / "whole";
-  const Said uninterrupted = run(command(whole));
+  const Said uninterrupted = run(command(whole), patience);
   ASSERT_EQ(uninterrupted.code, 0) << uninterrupted.out;
 
   // A machine that is busy may let the run end before it is killed; then there was nothing to test, and it is tried again.
@@ -111,7 +113,7 @@ TEST_P(Killed, GoesOnBitForBit) {
   }
   ASSERT_TRUE(killed) << "the run was complete before it could be killed";
 
-  const Said again = run(command(run_dir));
+  const Said again = run(command(run_dir), patience);
   ASSERT_EQ(again.code, 0) << again.out;
   EXPECT_EQ(again.count("resumed from step 20 "), 1) << again.out;
   EXPECT_FALSE(again.contains("plan differs")) << again.out;
@@ -129,6 +131,42 @@ INSTANTIATE_TEST_SUITE_P(Resume, Killed,
                                          Setting{"DeslocDegree2", 4, "--plugins desloc,autosp --autosp.degree 2 --desloc.kx 3 --desloc.ku 9 --desloc.kv 18"}),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// Until a checkpoint is being written: its folder is there, and the manifest that completes it is not.
+bool wait_for_unfinished(const std::string& folder) {
+  for (int ms = 0; ms < 1000 * static_cast<int>(patience); ++ms) {
+    if (fs::exists(folder + "/manifest.h5")) return false;
+    if (fs::exists(folder)) return true;
+    pause_ms(1);
+  }
+  return false;
+}
+
+TEST(KilledWhileItWritesACheckpoint, GoesOnFromTheOneBefore) {
+  constexpr int steps = 30;
+  const TempFolder folder;
+  const auto command = [](const std::string& run_dir) {
+    return ranks(2) + " --plugins desloc --desloc.kx 3 --desloc.ku 9 --desloc.kv 18 --train.checkpoint_every 10" + tiny_run(run_dir, steps);
+  };
+  const std::string whole = folder / "whole", torn = folder / "torn";
+  ASSERT_EQ(run(command(whole), patience).code, 0);
+  bool unfinished = false;
+  for (int attempt = 0; attempt < 5 && !unfinished; ++attempt) {
+    fs::remove_all(torn);
+    Background job(command(torn));
+    ASSERT_TRUE(wait_for_unfinished(checkpoint(torn, 20))) << "no checkpoint was seen while it was written";
+    kill_tree(job.pid());
+    job.wait(10);
+    unfinished = !fs::exists(checkpoint(torn, 20) + "/manifest.h5");
+  }
+  ASSERT_TRUE(unfinished) << "the checkpoint was complete before the run could be killed";
+  const Said again = run(command(torn), patience);
+  ASSERT_EQ(again.code, 0) << again.out;
+  EXPECT_EQ(again.count("resumed from step 10 "), 1) << again.out;
+  EXPECT_EQ(losses(torn, steps), losses(whole, steps));
+  EXPECT_EQ(differences(read_checkpoint(whole, steps), read_checkpoint(torn, steps)), "");
+  expect_good_checkpoints(torn);
+}
+
 class Stopped : public testing::TestWithParam<const char*> {
  protected:
   static constexpr int steps = 40;
@@ -143,9 +181,9 @@ class Stopped : public testing::TestWithParam<const char*> {
 TEST_P(Stopped, Usr1DuringSteps) {
   const std::string start = command("--train.eval_every 0");
   Background job(start);
-  ASSERT_TRUE(job.wait_for(step_text(5, steps), 60));
+  ASSERT_TRUE(job.wait_for(step_text(5, steps), patience));
   job.signal(SIGUSR1);
-  const Said stopped = job.wait(60);
+  const Said stopped = job.wait(patience);
   EXPECT_TRUE(stopped.contains("signal USR1")) << stopped.out;
   expect_stopped_and_goes_on(stopped, start, run_dir(), steps);
 }
@@ -154,58 +192,53 @@ TEST_P(Stopped, Usr1DuringEvaluation) {
   const std::string start = command("--train.eval_every 5");
   // The same run with so much to evaluate that the signal comes in between.
   Background job(with(with(start, "--data.val_path", long_token_file(folder_)), "--train.eval_batches", "100000"));
-  ASSERT_TRUE(job.wait_for(step_text(5, steps), 60));
+  ASSERT_TRUE(job.wait_for(step_text(5, steps), patience));
   pause_ms(50);
   EXPECT_FALSE(job.wait_for("step      5  validation loss", 0.01)) << "the evaluation was over before the signal";
   job.signal(SIGUSR1);
-  expect_stopped_and_goes_on(job.wait(120), start, run_dir(), steps);
+  expect_stopped_and_goes_on(job.wait(patience), start, run_dir(), steps);
 }
 
 TEST_P(Stopped, Usr1DuringCheckpoint) {
   const std::string start = command("--train.eval_every 0 --train.checkpoint_every 3");
   Background job(start);
-  bool within = false;
-  for (int ms = 0; ms < 60000 && !within; ++ms) {
-    within = fs::exists(checkpoint(run_dir(), 6)) && !fs::exists(checkpoint(run_dir(), 6) + "/manifest.h5");
-    pause_ms(1);
-  }
-  ASSERT_TRUE(within) << "no checkpoint was seen while it was written";
+  ASSERT_TRUE(wait_for_unfinished(checkpoint(run_dir(), 6))) << "no checkpoint was seen while it was written";
   job.signal(SIGUSR1);
-  expect_stopped_and_goes_on(job.wait(60), start, run_dir(), steps);
+  expect_stopped_and_goes_on(job.wait(patience), start, run_dir(), steps);
 }
 
 TEST_P(Stopped, TermToOneRank) {
   const std::string start = command("--train.eval_every 0");
   Background job(start);
-  ASSERT_TRUE(job.wait_for(step_text(5, steps), 60));
+  ASSERT_TRUE(job.wait_for(step_text(5, steps), patience));
   const std::vector<pid_t> processes = descendants(job.pid());
   ASSERT_EQ(processes.size(), 2u);
   ::kill(*std::max_element(processes.begin(), processes.end()), SIGTERM);  // the last started one is rank 1
-  expect_stopped_and_goes_on(job.wait(60), start, run_dir(), steps);
+  expect_stopped_and_goes_on(job.wait(patience), start, run_dir(), steps);
 }
 
 TEST_P(Stopped, FileStop) {
   const std::string start = command("--train.eval_every 0");
   Background job(start);
-  ASSERT_TRUE(job.wait_for(step_text(5, steps), 60));
+  ASSERT_TRUE(job.wait_for(step_text(5, steps), patience));
   write_file(run_dir() + "/STOP", "");
-  const Said stopped = job.wait(60);
+  const Said stopped = job.wait(patience);
   EXPECT_TRUE(stopped.contains("the file STOP")) << stopped.out;
   expect_stopped_and_goes_on(stopped, start, run_dir(), steps);
 }
 
 TEST_P(Stopped, TimeLimit) {
   const std::string start = command("--train.eval_every 0");
-  const Said stopped = run(start + "--train.max_hours 1e-6");
+  const Said stopped = run(start + "--train.max_hours 1e-6", patience);
   EXPECT_TRUE(stopped.contains("train.max_hours")) << stopped.out;
   expect_stopped_and_goes_on(stopped, start + "--train.max_hours 0", run_dir(), steps);
 }
 
 TEST_P(Stopped, FileCheckpointAsksForOneAndTheRunGoesOn) {
   Background job(command("--train.eval_every 0"));
-  ASSERT_TRUE(job.wait_for(step_text(5, steps), 60));
+  ASSERT_TRUE(job.wait_for(step_text(5, steps), patience));
   write_file(run_dir() + "/CHECKPOINT", "");
-  const Said said = job.wait(60);
+  const Said said = job.wait(patience);
   EXPECT_EQ(said.code, 0) << said.out;
   EXPECT_FALSE(fs::exists(run_dir() + "/CHECKPOINT"));
   const std::vector<std::string> saved = records(run_dir(), "checkpoint");
@@ -228,7 +261,7 @@ class Diverged : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(Diverged, EndsWith5AfterBadStepsInARow) {
-  const Said said = run(command("--train.max_bad_steps 4"));
+  const Said said = run(command("--train.max_bad_steps 4"), patience);
   EXPECT_EQ(said.code, 5) << said.out;
   EXPECT_EQ(said.count("nsp_app: error: training diverged: 4 steps in a row"), 1) << said.out;
   EXPECT_EQ(said.count("nsp_app: error:"), 1) << said.out;
@@ -239,7 +272,7 @@ TEST_P(Diverged, EndsWith5AfterBadStepsInARow) {
 }
 
 TEST_P(Diverged, SkippedStepsAreCountedAndTheRunGoesOnBelowTheLimit) {
-  const Said said = run(command("--train.max_bad_steps 100"));
+  const Said said = run(command("--train.max_bad_steps 100"), patience);
   EXPECT_EQ(said.code, 0) << said.out;
   const std::vector<std::string> steps = records(folder_ / "run", "step");
   ASSERT_EQ(steps.size(), 30u);
