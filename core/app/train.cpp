@@ -82,6 +82,13 @@ std::string breakdown_text(const Breakdown& b, double total) {
   return text;
 }
 
+// A young model writes any bytes; a terminal shall not obey them.
+std::string printable(std::string text) {
+  for (char& c : text)
+    if (c != '\n' && c != '\t' && (c < ' ' || c > '~')) c = '.';
+  return text;
+}
+
 class TrainRun {
  public:
   TrainRun(Session& session, World& world) : session_(session), log_(session.log()), world_(world), directory_(session, world, session.line().core("run", {}).text("dir")) {}
@@ -101,7 +108,7 @@ class TrainRun {
     source_ = model_source(config, stored);
     const std::string context = config.section("train").text("context");
     context_ = context == "auto" ? source_.spec.context : parse::integer(context);
-    data_ = open_training_data(session_, world_, directory_, source_.spec, context_);
+    data_ = open_training_data(session_, world_, directory_, source_.spec, context_, !from_.reader);
     check_data(from_, *data_.train);
     const int code = train();
     barrier_now(world_.comm(), world_.wait());
@@ -246,7 +253,7 @@ class TrainRun {
     tokenizer.encode(sample_prompt, prompt);
     const std::vector<int32_t> tokens = generator.generate(prompt, 160, {0.7, 40, 1});
     mean.restore();
-    log_.info(std::string("sample: ") + sample_prompt + tokenizer.decode(tokens));
+    log_.info("sample: " + printable(sample_prompt + tokenizer.decode(tokens)));
   }
 
   Session& session_;

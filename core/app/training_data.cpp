@@ -4,7 +4,7 @@
 
 namespace nsp {
 
-TrainingData open_training_data(Session& session, World& world, const RunDirectory& directory, const ModelSpec& spec, int64_t context) {
+TrainingData open_training_data(Session& session, World& world, const RunDirectory& directory, const ModelSpec& spec, int64_t context, bool verify) {
   const Options& data = session.config().section("data");
   TokenSourceOptions options;
   options.path = data.text("path");
@@ -30,6 +30,7 @@ TrainingData open_training_data(Session& session, World& world, const RunDirecto
     world.agree(static_cast<ErrorKind>(kind), failure);
     options.path = directory.path() + "/data";
   }
+  options.verify = verify && world.rank() == 0;
   TrainingData out;
   out.train = open_train(options);
   out.validation = open_val(options);
