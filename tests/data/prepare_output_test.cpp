@@ -100,11 +100,18 @@ TEST(Prepare, UnreadableFileAndUnwritableOutput) {
   EXPECT_EQ(names_in(folder.path()), (Documents{"closed", "text"}));
 }
 
+// Unmounts also when the test ends early.
+struct Mounted {
+  std::string path;
+  ~Mounted() { EXPECT_EQ(::umount(path.c_str()), 0); }
+};
+
 TEST(Prepare, FullDiskKeepsTheOldAndLeavesNothing) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "disk");
   if (::mount("nsp", (folder / "disk").c_str(), "tmpfs", 0, "size=256k") != 0)
     GTEST_SKIP() << "needs the right to mount a small file system";
+  const Mounted disk{folder / "disk"};
   plant(folder, 2);
   prepare(options_of({folder / "text"}, folder / "disk/out"));
   const std::string before = read_prepared_index(folder / "disk/out").fingerprint();
@@ -114,7 +121,6 @@ TEST(Prepare, FullDiskKeepsTheOldAndLeavesNothing) {
   EXPECT_EQ(names_in(folder / "disk"), Documents{"out"});
   EXPECT_EQ(read_prepared_index(folder / "disk/out").fingerprint(), before);
   EXPECT_EQ(all_documents(folder / "disk/out").size(), 2u);
-  EXPECT_EQ(::umount((folder / "disk").c_str()), 0);
 }
 
 }  // namespace

@@ -15,6 +15,12 @@ namespace {
 constexpr unsigned char kCanary = 0xff;  // NaN as fp32, bf16 and fp64
 
 struct Found {
+  Found() = default;
+  ~Found() {
+    for (const Backend& backend : backends) backend.table->close(backend.device);
+  }
+  Found(const Found&) = delete;
+  Found& operator=(const Found&) = delete;
   std::vector<Backend> backends;
   std::vector<std::string> refusals;
 };
@@ -44,8 +50,7 @@ void load(const std::string& path, Found& found) {
   found.backends.push_back(backend);
 }
 
-Found find_all() {
-  Found found;
+void find_all(Found& found) {
   const char* path = std::getenv("NSP_PLUGIN_PATH");
   std::stringstream folders(path == nullptr ? "" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
@@ -55,11 +60,13 @@ Found find_all() {
     }
     globfree(&files);
   }
-  return found;
 }
 
 const Found& all() {
-  static const Found found = find_all();
+  struct FoundOnce : Found {
+    FoundOnce() { find_all(*this); }
+  };
+  static const FoundOnce found;
   return found;
 }
 

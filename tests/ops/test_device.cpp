@@ -239,7 +239,12 @@ TEST_P(Device, FailureAtRunTimeSurfaces) {
     a.tokens = bench.in(tokens, NSP_I32);
     a.table = bench.in(random_array({4, 5}, 1));
     a.out = bench.out({3, 5});
+    nsp_scale_args behind{};
+    behind.x = bench.in(Array({4}, 3.0));
+    behind.a = 2.0f;
+    enqueue_work(bench, bench.in(Array({1 << 20}, 1.0)), 100);  // so that all of the following is queued before it fails
     bench.run(bench.ops().embedding_forward, a);
+    EXPECT_EQ(bench.call(bench.ops().scale, behind), NSP_OK);
     ASSERT_EQ(table().event_record(bench.stream(), event), NSP_OK);
     EXPECT_LT(table().event_wait(event, 60000000), 0);
     EXPECT_LT(table().event_query(event), 0);
@@ -248,6 +253,7 @@ TEST_P(Device, FailureAtRunTimeSurfaces) {
     EXPECT_NE(text.find("tokens[1] is 99"), std::string::npos) << text;
     EXPECT_EQ(bench.call(bench.ops().embedding_forward, a), NSP_ERR_DEVICE);
     EXPECT_EQ(bench.error(), text) << "the first failure's text stays";
+    EXPECT_EQ(*static_cast<const float*>(behind.x.data), 3.0f) << "an op behind the failure ran";  // a CPU: host memory
   }
   table().event_destroy(event);
   table().close(own.device);
