@@ -4,7 +4,11 @@
 
 namespace nsp {
 
-const char* version() noexcept { return NSP_VERSION; }
-const char* build_stamp() noexcept { return NSP_STAMP; }
+const char* version() noexcept {
+  return NSP_VERSION;
+}
+const char* build_stamp() noexcept {
+  return NSP_STAMP;
+}
 
 }  // namespace nsp

@@ -13,7 +13,9 @@ int run_checkpoint(Session& session) {
   const std::string run = words.size() > 1 ? words[1] : session.config().section("run").text("dir");
   if (action == "ls") return checkpoint_ls(run, std::cout);
   if (action == "verify") return checkpoint_verify(run, std::cout);
-  throw Error(ErrorKind::usage, "checkpoint needs to know what to do" + (action.empty() ? std::string() : ", and " + action + " is nothing it does") + ". Available are ls and verify. Write: nsp_app checkpoint ls RUN");
+  throw Error(ErrorKind::usage, "checkpoint needs to know what to do" +
+                                    (action.empty() ? std::string() : ", and " + action + " is nothing it does") +
+                                    ". Available are ls and verify. Write: nsp_app checkpoint ls RUN");
 }
 
 }  // namespace nsp

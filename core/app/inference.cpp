@@ -14,7 +14,9 @@ Inference::Inference(Session& session) : world_(session, true) {
   model_ = std::make_unique<Transformer>(parse_spec(attributes.count("model") ? attributes.at("model") : ""));
   device_ = open_device(session, world_, false);
   const auto stored_context = stored_.find("train.context");
-  planned_.plan.context = stored_context == stored_.end() || stored_context->second.text == "auto" ? spec().context : parse::integer(stored_context->second.text);
+  planned_.plan.context = stored_context == stored_.end() || stored_context->second.text == "auto"
+                              ? spec().context
+                              : parse::integer(stored_context->second.text);
   planned_.plan.parallel.token_cuts = {0, planned_.plan.context};
   planned_.plan.shares = {1};
   planned_.plan.threads = device_.share.threads;

@@ -1,3 +1,5 @@
 #include "core/app/verbs.hpp"
 
-int main(int argc, char** argv) { return nsp::run_app(argc, argv); }
+int main(int argc, char** argv) {
+  return nsp::run_app(argc, argv);
+}

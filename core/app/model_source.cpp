@@ -35,15 +35,18 @@ ModelSpec spec_of(const Config& config) {
 void check_given(const Config& config, const ModelSpec& file, const std::string& path) {
   const Options& model = config.section("model");
   const ModelSpec given = spec_of(config);
-  const std::map<std::string, std::pair<int64_t, int64_t>> sizes = {{"layers", {given.layers, file.layers}}, {"hidden", {given.hidden, file.hidden}}, {"heads", {given.heads, file.heads}},
-                                                                    {"head_dim", {given.head_dim, file.head_dim}}, {"ffn", {given.ffn, file.ffn}}, {"vocab", {given.vocab, file.vocab}},
-                                                                    {"context", {given.context, file.context}}};
+  const std::map<std::string, std::pair<int64_t, int64_t>> sizes = {
+      {"layers", {given.layers, file.layers}},       {"hidden", {given.hidden, file.hidden}}, {"heads", {given.heads, file.heads}},
+      {"head_dim", {given.head_dim, file.head_dim}}, {"ffn", {given.ffn, file.ffn}},          {"vocab", {given.vocab, file.vocab}},
+      {"context", {given.context, file.context}}};
   for (const auto& [name, values] : sizes)
     if (model.given(name) && values.first != 0 && values.first != values.second)
-      throw Error(ErrorKind::usage, "model." + name + " = " + std::to_string(values.first) + " disagrees with " + path + ", which has " + std::to_string(values.second) +
-                                        ". A model.init file sets every size. Leave model." + name + " out, or choose another file.");
+      throw Error(ErrorKind::usage, "model." + name + " = " + std::to_string(values.first) + " disagrees with " + path + ", which has " +
+                                        std::to_string(values.second) + ". A model.init file sets every size. Leave model." + name +
+                                        " out, or choose another file.");
   if (model.given("preset"))
-    throw Error(ErrorKind::usage, "model.preset and model.init = " + path + " are both given. The file sets every size. Leave one of them out.");
+    throw Error(ErrorKind::usage,
+                "model.preset and model.init = " + path + " are both given. The file sets every size. Leave one of them out.");
 }
 
 }  // namespace
@@ -51,8 +54,8 @@ void check_given(const Config& config, const ModelSpec& file, const std::string&
 std::string spec_text(const ModelSpec& s) {
   std::ostringstream out;
   out.precision(17);
-  out << "family=" << s.family << " layers=" << s.layers << " hidden=" << s.hidden << " heads=" << s.heads << " head_dim=" << s.head_dim << " ffn=" << s.ffn << " vocab=" << s.vocab
-      << " context=" << s.context << " norm_eps=" << s.norm_eps << " window=" << s.window;
+  out << "family=" << s.family << " layers=" << s.layers << " hidden=" << s.hidden << " heads=" << s.heads << " head_dim=" << s.head_dim
+      << " ffn=" << s.ffn << " vocab=" << s.vocab << " context=" << s.context << " norm_eps=" << s.norm_eps << " window=" << s.window;
   return out.str();
 }
 
@@ -76,7 +79,9 @@ ModelSpec parse_spec(const std::string& text) {
     s.norm_eps = parse::number(values.at("norm_eps"));
     s.window = parse::integer(values.at("window"));
   } catch (const std::out_of_range&) {
-    throw Error(ErrorKind::input, "the checkpoint does not say the sizes of its model. It was written by another version of nsp or is damaged. Use an older checkpoint.");
+    throw Error(ErrorKind::input,
+                "the checkpoint does not say the sizes of its model. It was written by another version of nsp or is damaged. Use an older "
+                "checkpoint.");
   }
   return s;
 }
@@ -87,7 +92,9 @@ std::unique_ptr<CheckpointReader> open_checkpoint(const std::string& path) {
   if (name.rfind("step_", 0) == 0) {
     const std::string digits = name.substr(5);
     if (digits.empty() || !std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; }))
-      throw Error(ErrorKind::usage, path + " is not a checkpoint. A checkpoint's folder is named step_ and eight digits. Name one of them, or a run directory.");
+      throw Error(
+          ErrorKind::usage,
+          path + " is not a checkpoint. A checkpoint's folder is named step_ and eight digits. Name one of them, or a run directory.");
     Hdf5Store store(fs::path(path).lexically_normal().parent_path().string());
     return store.open(std::stoll(digits));
   }
@@ -101,7 +108,8 @@ std::unique_ptr<CheckpointReader> open_checkpoint(const std::string& path) {
       failures += std::string(" ") + e.what();
     }
   }
-  throw Error(ErrorKind::input, "no usable checkpoint in " + path + "." + (failures.empty() ? " There is none in it." : failures) + " Name a run directory that holds one (--run.dir), or train first.");
+  throw Error(ErrorKind::input, "no usable checkpoint in " + path + "." + (failures.empty() ? " There is none in it." : failures) +
+                                    " Name a run directory that holds one (--run.dir), or train first.");
 }
 
 ModelSource model_source(const Config& config, const std::optional<ModelSpec>& resumed) {
@@ -116,7 +124,9 @@ ModelSource model_source(const Config& config, const std::optional<ModelSpec>& r
     return out;
   }
   if (std::error_code unseen; !std::filesystem::exists(init, unseen))
-    throw Error(ErrorKind::input, "model.init = " + init + " does not exist. It names the file that the weights come from. Correct the path, or leave it out for random weights.");
+    throw Error(ErrorKind::input,
+                "model.init = " + init +
+                    " does not exist. It names the file that the weights come from. Correct the path, or leave it out for random weights.");
   if (is_llmc_model(init)) {
     out.llmc = read_llmc_model(init);
     ModelSpec s;
@@ -139,7 +149,9 @@ ModelSource model_source(const Config& config, const std::optional<ModelSpec>& r
 
 void ModelSource::fill(Job& job, uint64_t seed) const {
   if (llmc) {
-    job.set_weights([&](const Param& param, int64_t offset, int64_t count, float* values) { std::copy_n(llmc->tensors.at(param.name).values.begin() + offset, count, values); });
+    job.set_weights([&](const Param& param, int64_t offset, int64_t count, float* values) {
+      std::copy_n(llmc->tensors.at(param.name).values.begin() + offset, count, values);
+    });
   } else if (checkpoint) {
     restore_model(job.parts(), *checkpoint);
   } else {

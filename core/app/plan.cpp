@@ -21,7 +21,8 @@ int run_plan(Session& session) {
   q.global_batch = train.integer("global_batch");
   q.micro_batch = train.text("micro_batch") == "auto" ? 0 : parse::integer(train.text("micro_batch"));
   q.context = train.text("context") == "auto" ? source.spec.context : parse::integer(train.text("context"));
-  q.threads = train.text("threads") == "auto" ? std::max(1, static_cast<int>(host.cores.count()) / q.ranks) : static_cast<int>(parse::integer(train.text("threads")));
+  q.threads = train.text("threads") == "auto" ? std::max(1, static_cast<int>(host.cores.count()) / q.ranks)
+                                              : static_cast<int>(parse::integer(train.text("threads")));
   q.backend = session.registry().choose_backend(config.section("").text("backend")).note.name;
   q.bucket_elements = config.section("comm").integer("bucket_mib") * ((1 << 20) / 4);
   MemoryRoom room;
@@ -36,7 +37,8 @@ int run_plan(Session& session) {
   const Planned planned = plan_job(q, model, policies);
   std::fputs(plan_report(planned, model).c_str(), stdout);
   std::fflush(stdout);
-  check_fits(planned.memory, room, "Lower model sizes or train.micro_batch, start fewer ranks on a host, or share sequences with --plugins autosp.");
+  check_fits(planned.memory, room,
+             "Lower model sizes or train.micro_batch, start fewer ranks on a host, or share sequences with --plugins autosp.");
   return exit_code::done;
 }
 

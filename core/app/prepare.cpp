@@ -18,8 +18,12 @@ int run_prepare(Session& session) {
   options.text_key = verb.text("text-key");
   options.val_fraction = verb.number("val-fraction");
   options.seed = static_cast<uint64_t>(verb.integer("seed"));
-  if (options.inputs.empty()) throw Error(ErrorKind::usage, "prepare needs --input. There is no text to read. Name files, folders or globs: nsp_app prepare --input 'src/**/*.py' --output data/mine");
-  if (options.output.empty()) throw Error(ErrorKind::usage, "prepare needs --output. There is no place to write to. Name a folder: --output data/mine");
+  if (options.inputs.empty())
+    throw Error(ErrorKind::usage,
+                "prepare needs --input. There is no text to read. Name files, folders or globs: nsp_app prepare --input 'src/**/*.py' "
+                "--output data/mine");
+  if (options.output.empty())
+    throw Error(ErrorKind::usage, "prepare needs --output. There is no place to write to. Name a folder: --output data/mine");
   std::fputs(prepare(options).text().c_str(), stdout);
   return exit_code::done;
 }

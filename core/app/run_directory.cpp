@@ -26,11 +26,15 @@ RunDirectory::RunDirectory(Session& session, World& world, const std::string& pa
   ErrorKind kind = ErrorKind::usage;
   if (world.rank() == 0) {
     try {
-      if (path_.empty()) throw Error(ErrorKind::usage, "run.dir is empty. A run needs a directory for its checkpoints and logs. Name one with --run.dir, or leave it out for nsp-run.");
+      if (path_.empty())
+        throw Error(ErrorKind::usage,
+                    "run.dir is empty. A run needs a directory for its checkpoints and logs. Name one with --run.dir, or leave it out for "
+                    "nsp-run.");
       std::error_code error;
       fs::create_directories(path_, error);
       if (error)
-        throw Error(ErrorKind::io, "cannot make the run directory " + path_ + ": " + error.message() + ". Choose another with --run.dir, or change the permissions of its parent.");
+        throw Error(ErrorKind::io, "cannot make the run directory " + path_ + ": " + error.message() +
+                                       ". Choose another with --run.dir, or change the permissions of its parent.");
       lock_ = std::make_unique<RunLock>(path_);
       if (!lock_->taken_over().empty()) session.log().info(lock_->taken_over());
     } catch (const Error& e) {
@@ -62,7 +66,10 @@ void RunDirectory::beat() {
   std::unique_lock guard(mutex_);
   while (!changed_.wait_for(guard, std::chrono::seconds(10), [this] { return stop_; })) {
     if (lock_->heartbeat()) continue;
-    std::fprintf(stderr, "nsp_app: error: another job has taken over %s/lock. Two jobs must not write into one run directory. Start this one again with another --run.dir.\n", path_.c_str());
+    std::fprintf(stderr,
+                 "nsp_app: error: another job has taken over %s/lock. Two jobs must not write into one run directory. Start this one again "
+                 "with another --run.dir.\n",
+                 path_.c_str());
     std::fflush(stderr);
     _exit(exit_code::error);
   }
@@ -81,7 +88,9 @@ ResumePoint find_resume_point(Session& session, World& world, const RunDirectory
       } else {
         const std::vector<int64_t> steps = store.list();
         if (resume == "never" && !steps.empty())
-          throw Error(ErrorKind::usage, "run.resume = never, and " + directory.path() + " holds checkpoints. A new run would overwrite them. Choose another --run.dir, or move them away.");
+          throw Error(ErrorKind::usage,
+                      "run.resume = never, and " + directory.path() +
+                          " holds checkpoints. A new run would overwrite them. Choose another --run.dir, or move them away.");
         for (auto s = steps.rbegin(); s != steps.rend() && step < 0; ++s) {
           std::string damage;
           try {
@@ -96,8 +105,9 @@ ResumePoint find_resume_point(Session& session, World& world, const RunDirectory
           }
         }
         if (step < 0 && !steps.empty())
-          throw Error(ErrorKind::input, "none of the " + std::to_string(steps.size()) + " checkpoints in " + directory.checkpoints() +
-                                            " can be used (see above). Restore one from a copy, or choose another --run.dir to start anew.");
+          throw Error(ErrorKind::input,
+                      "none of the " + std::to_string(steps.size()) + " checkpoints in " + directory.checkpoints() +
+                          " can be used (see above). Restore one from a copy, or choose another --run.dir to start anew.");
       }
     } catch (const Error& e) {
       failure = e.what();
@@ -122,7 +132,9 @@ void write_run_file(const std::string& path, const std::string& text) {
     std::ofstream out(temporary);
     out << text;
     out.flush();
-    if (!out) throw Error(ErrorKind::io, "cannot write " + temporary + ". The file system is full or read-only. Make room or choose another --run.dir.");
+    if (!out)
+      throw Error(ErrorKind::io,
+                  "cannot write " + temporary + ". The file system is full or read-only. Make room or choose another --run.dir.");
   }
   fs::rename(temporary, path);
 }

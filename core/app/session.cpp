@@ -24,22 +24,31 @@ Host this_host() {
 }  // namespace
 
 Session::Session(CommandLine line, Launch launch)
-    : line_(std::move(line)), launch_(std::move(launch)), log_(launch_.rank == 0), registry_(builtin_plugins(), module_folders(line_), this_host()) {}
+    : line_(std::move(line)),
+      launch_(std::move(launch)),
+      log_(launch_.rank == 0),
+      registry_(builtin_plugins(), module_folders(line_), this_host()) {}
 
 void Session::configure(const StoredValues& stored) {
   const std::vector<std::string> names = line_.plugins(stored);
   selection_ = registry_.select(names);
   plugin_names_.clear();
-  for (const PluginEntry* entry : {selection_.sync, selection_.parallel, selection_.memory, selection_.optimizer}) plugin_names_ += (plugin_names_.empty() ? "" : ",") + entry->note.name;
-  config_ = std::make_unique<Config>(line_.resolve(option_rows({selection_.sync, selection_.parallel, selection_.memory, selection_.optimizer}), stored));
+  for (const PluginEntry* entry : {selection_.sync, selection_.parallel, selection_.memory, selection_.optimizer})
+    plugin_names_ += (plugin_names_.empty() ? "" : ",") + entry->note.name;
+  config_ = std::make_unique<Config>(
+      line_.resolve(option_rows({selection_.sync, selection_.parallel, selection_.memory, selection_.optimizer}), stored));
   for (const std::string& warning : config_->warnings()) log_.warning(warning);
 }
 
 Session::PolicySet Session::create_policies() {
   // A plug-in without options has no section.
-  const auto context = [&](const PluginEntry* entry) { return PluginContext{entry->descriptor->option_count > 0 ? config_->section(entry->note.name) : no_options_, log_}; };
-  return {create<SyncPolicy>(*selection_.sync, context(selection_.sync)), create<ParallelStrategy>(*selection_.parallel, context(selection_.parallel)),
-          create<LocCache>(*selection_.memory, context(selection_.memory)), create<Optimizer>(*selection_.optimizer, context(selection_.optimizer))};
+  const auto context = [&](const PluginEntry* entry) {
+    return PluginContext{entry->descriptor->option_count > 0 ? config_->section(entry->note.name) : no_options_, log_};
+  };
+  return {create<SyncPolicy>(*selection_.sync, context(selection_.sync)),
+          create<ParallelStrategy>(*selection_.parallel, context(selection_.parallel)),
+          create<LocCache>(*selection_.memory, context(selection_.memory)),
+          create<Optimizer>(*selection_.optimizer, context(selection_.optimizer))};
 }
 
 std::vector<OptionRow> rows_for_help(Session& session) {

@@ -30,7 +30,8 @@ void check_changes(Session& session, const ResumePoint& from) {
       session.log().info("changed since the checkpoint: " + line);
   }
   if (!refused.empty())
-    throw Error(ErrorKind::usage, "the run directory holds a run of another model (" + refused + "). A checkpoint fits its own model only. Leave these keys out, or choose another --run.dir.");
+    throw Error(ErrorKind::usage, "the run directory holds a run of another model (" + refused +
+                                      "). A checkpoint fits its own model only. Leave these keys out, or choose another --run.dir.");
 }
 
 int64_t steps_of(const Options& train, int64_t tokens_per_step) {
@@ -42,7 +43,12 @@ TrainSettings settings_of(const Config& config, int64_t context, const ModelSpec
   const Options& train = config.section("train");
   TrainSettings s;
   s.steps = steps_of(train, train.integer("global_batch") * context);
-  s.schedule = {schedule_kind(train.text("schedule")), train.number("lr"), train.number("min_lr_ratio"), train.integer("warmup"), s.steps, train.number("wsd_decay")};
+  s.schedule = {schedule_kind(train.text("schedule")),
+                train.number("lr"),
+                train.number("min_lr_ratio"),
+                train.integer("warmup"),
+                s.steps,
+                train.number("wsd_decay")};
   s.clip = train.number("clip");
   s.eval_every = train.integer("eval_every");
   s.eval_batches = train.integer("eval_batches");
@@ -59,9 +65,14 @@ void check_data(const ResumePoint& from, const TokenSource& data) {
   const Attributes& a = from.reader->attributes();
   const auto stored = [&](const char* key) { return a.count(key) ? a.at(key) : std::string(); };
   if (stored("data.tokenizer") != data.tokenizer())
-    throw Error(ErrorKind::usage, "the data's tokenizer is " + data.tokenizer() + ", and the run was trained with " + stored("data.tokenizer") + " (data.path). Token ids would change their meaning. Use the run's own data, or another --run.dir.");
+    throw Error(ErrorKind::usage, "the data's tokenizer is " + data.tokenizer() + ", and the run was trained with " +
+                                      stored("data.tokenizer") +
+                                      " (data.path). Token ids would change their meaning. Use the run's own data, or another --run.dir.");
   if (stored("data.fingerprint") != data.fingerprint())
-    throw Error(ErrorKind::usage, "data.path is other data than this run was trained on (fingerprint " + data.fingerprint() + ", and " + stored("data.fingerprint") + " in the checkpoint). The run could not go on where it stopped. Use the run's own data, or another --run.dir.");
+    throw Error(ErrorKind::usage,
+                "data.path is other data than this run was trained on (fingerprint " + data.fingerprint() + ", and " +
+                    stored("data.fingerprint") +
+                    " in the checkpoint). The run could not go on where it stopped. Use the run's own data, or another --run.dir.");
 }
 
 // Equal configurations on all ranks, or one error that names a rank.
@@ -71,14 +82,18 @@ void compare_config(World& world, const Config& config) {
   for (std::size_t r = 0; r < all.size() / sizeof own; ++r)
     if (std::memcmp(&all[r * sizeof own], &own, sizeof own) != 0)
       throw Error(ErrorKind::usage, "rank " + std::to_string(r) + " has another configuration than rank " + std::to_string(world.rank()) +
-                                        ". Files, environment or program differ between the hosts. Give all ranks the same command line, configuration files and NSP_ variables.");
+                                        ". Files, environment or program differ between the hosts. Give all ranks the same command line, "
+                                        "configuration files and NSP_ variables.");
 }
 
 std::string breakdown_text(const Breakdown& b, double total) {
   char text[320];
   const auto percent = [&](double s) { return total > 0 ? 100.0 * s / total : 0.0; };
-  std::snprintf(text, sizeof text, "time of rank 0: compute %.1f%%, data %.1f%%, waiting for averages %.1f%%, group and job vectors %.1f%%, optimizer %.1f%%, gathering weights %.1f%%, evaluation %.1f%%, checkpoints %.1f%% of %.1f s",
-                percent(b.compute), percent(b.data), percent(b.sync_wait), percent(b.vectors), percent(b.optimizer), percent(b.gather), percent(b.evaluation), percent(b.checkpoint), total);
+  std::snprintf(text, sizeof text,
+                "time of rank 0: compute %.1f%%, data %.1f%%, waiting for averages %.1f%%, group and job vectors %.1f%%, optimizer %.1f%%, "
+                "gathering weights %.1f%%, evaluation %.1f%%, checkpoints %.1f%% of %.1f s",
+                percent(b.compute), percent(b.data), percent(b.sync_wait), percent(b.vectors), percent(b.optimizer), percent(b.gather),
+                percent(b.evaluation), percent(b.checkpoint), total);
   return text;
 }
 
@@ -91,7 +106,8 @@ std::string printable(std::string text) {
 
 class TrainRun {
  public:
-  TrainRun(Session& session, World& world) : session_(session), log_(session.log()), world_(world), directory_(session, world, session.line().core("run", {}).text("dir")) {}
+  TrainRun(Session& session, World& world)
+      : session_(session), log_(session.log()), world_(world), directory_(session, world, session.line().core("run", {}).text("dir")) {}
 
   int run() {
     from_ = find_resume_point(session_, world_, directory_, session_.line().core("run", {}).text("resume"));
@@ -100,7 +116,8 @@ class TrainRun {
     compare_config(world_, config);
     check_changes(session_, from_);
     reuse_stored_plan();
-    device_ = open_device(session_, world_, true, stored_plan_.count("threads") ? static_cast<int>(parse::integer(stored_plan_.at("threads"))) : 0);
+    device_ = open_device(session_, world_, true,
+                          stored_plan_.count("threads") ? static_cast<int>(parse::integer(stored_plan_.at("threads"))) : 0);
     log_.info(device_.topology.text());
     log_.info(device_.share.text);
     std::optional<ModelSpec> stored;
@@ -128,7 +145,8 @@ class TrainRun {
     q.bucket_elements = bucket_elements();
     // All ranks must decide alike, so the scarcest memory of the job counts.
     q.memory_budget = INT64_MAX;
-    for (std::size_t r = 0; r < device_.topology.ranks.size(); ++r) q.memory_budget = std::min(q.memory_budget, room_of(static_cast<int>(r)).host_free / room_of(static_cast<int>(r)).ranks_on_host);
+    for (std::size_t r = 0; r < device_.topology.ranks.size(); ++r)
+      q.memory_budget = std::min(q.memory_budget, room_of(static_cast<int>(r)).host_free / room_of(static_cast<int>(r)).ranks_on_host);
     q.loop_memory = [&model](MemoryTable& table, const BatchShape& shape) { add_loop_memory(table, shape, model.spec()); };
     if (!stored_plan_.empty() && stored_plan_.at("backend") == q.backend) {
       q.micro_batch = parse::integer(stored_plan_.at("micro_batch"));
@@ -142,9 +160,12 @@ class TrainRun {
   void reuse_stored_plan() {
     if (!from_.reader || from_.reader->attributes().count("plan") == 0) return;
     const std::map<std::string, std::string> plan = plan_values(from_.reader->attributes().at("plan"));
-    bool same = plan.at("ranks") == std::to_string(world_.comm().size()) && from_.reader->attributes().at("plugins") == session_.plugin_names();
+    bool same =
+        plan.at("ranks") == std::to_string(world_.comm().size()) && from_.reader->attributes().at("plugins") == session_.plugin_names();
     for (const Config::Change& change : session_.config().changes(from_.config))
-      if (change.key == "train.global_batch" || change.key == "train.micro_batch" || change.key == "train.context" || change.key == "train.threads" || change.key.rfind("autosp.", 0) == 0) same = false;
+      if (change.key == "train.global_batch" || change.key == "train.micro_batch" || change.key == "train.context" ||
+          change.key == "train.threads" || change.key.rfind("autosp.", 0) == 0)
+        same = false;
     if (same) stored_plan_ = plan;
   }
 
@@ -162,9 +183,12 @@ class TrainRun {
   int64_t bucket_elements() const { return session_.config().section("comm").integer("bucket_mib") * mib / 4; }
 
   Attributes attributes(const Planned& planned) const {
-    return {{"config", session_.config().dump()},          {"plan", planned.plan.text()},
-            {"plugins", session_.plugin_names()},           {"model", spec_text(source_.spec)},
-            {"data.fingerprint", data_.train->fingerprint()}, {"data.tokenizer", data_.train->tokenizer()},
+    return {{"config", session_.config().dump()},
+            {"plan", planned.plan.text()},
+            {"plugins", session_.plugin_names()},
+            {"model", spec_text(source_.spec)},
+            {"data.fingerprint", data_.train->fingerprint()},
+            {"data.tokenizer", data_.train->tokenizer()},
             {"nsp_version", NSP_VERSION}};
   }
 
@@ -178,11 +202,15 @@ class TrainRun {
 
   void compare_plan(const Planned& planned) {
     if (!from_.reader || from_.reader->attributes().count("plan") == 0) return;
-    const std::map<std::string, std::string> stored = plan_values(from_.reader->attributes().at("plan")), now = plan_values(planned.plan.text());
+    const std::map<std::string, std::string> stored = plan_values(from_.reader->attributes().at("plan")),
+                                             now = plan_values(planned.plan.text());
     std::string changes;
     for (const auto& [key, value] : now)
-      if (const auto it = stored.find(key); key != "memory_budget" && it != stored.end() && it->second != value) changes += "\n  " + key + ": " + it->second + " -> " + value;
-    if (!changes.empty()) log_.warning("the plan differs from the checkpoint's, so from here on results are not equal bit for bit to an uninterrupted run:" + changes);
+      if (const auto it = stored.find(key); key != "memory_budget" && it != stored.end() && it->second != value)
+        changes += "\n  " + key + ": " + it->second + " -> " + value;
+    if (!changes.empty())
+      log_.warning("the plan differs from the checkpoint's, so from here on results are not equal bit for bit to an uninterrupted run:" +
+                   changes);
   }
 
   int train() {
@@ -194,7 +222,8 @@ class TrainRun {
     const Planned planned = make_plan(model, policies);
     write_plan(planned, model);
     compare_plan(planned);
-    check_fits(planned.memory, room_of(world_.rank()), "Lower model sizes or train.micro_batch, start fewer ranks on a host, or share sequences with --plugins autosp.");
+    check_fits(planned.memory, room_of(world_.rank()),
+               "Lower model sizes or train.micro_batch, start fewer ranks on a host, or share sequences with --plugins autosp.");
     const TrainSettings settings = settings_of(config, context_, source_.spec, device_.topology.peak_gflops());
 
     Job job(planned, bucket_elements(), world_.comm(), *device_.device, model, policies, world_.wait(), log_);
@@ -204,20 +233,24 @@ class TrainRun {
     Hdf5Store store(directory_.checkpoints());
     std::string run = std::filesystem::path(directory_.path()).lexically_normal().filename().string();
     for (char& c : run) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
-    Checkpointer checkpointer(parts, mean, store, run.empty() ? "run" : run, attributes(planned), static_cast<int>(train.integer("keep")), train.integer("keep_every"));
+    Checkpointer checkpointer(parts, mean, store, run.empty() ? "run" : run, attributes(planned), static_cast<int>(train.integer("keep")),
+                              train.integer("keep_every"));
     TrainState state;
     if (from_.reader)
       state = checkpointer.restore(*from_.reader);
     else
       source_.fill(job, static_cast<uint64_t>(train.integer("seed")));
     if (from_.reader && state.step >= settings.steps) {
-      log_.info("the run in " + directory_.path() + " is complete: " + std::to_string(state.step) + " of " + std::to_string(settings.steps) + " steps. To go on, raise train.steps.");
+      log_.info("the run in " + directory_.path() + " is complete: " + std::to_string(state.step) + " of " +
+                std::to_string(settings.steps) + " steps. To go on, raise train.steps.");
       return exit_code::done;
     }
-    const BatchOrder order(data_.train->samples(), train.integer("global_batch"), config.section("data").flag("shuffle"), static_cast<uint64_t>(train.integer("seed")));
+    const BatchOrder order(data_.train->samples(), train.integer("global_batch"), config.section("data").flag("shuffle"),
+                           static_cast<uint64_t>(train.integer("seed")));
     BatchLoader loader(*device_.device, parts.stream, world_.wait(), job.shape(), data_.documents, source_.spec.vocab);
     const std::string bar = config.section("run").text("progress");
-    Metrics metrics(world_.rank() == 0 ? directory_.path() + "/metrics.jsonl" : "", from_.reader ? state.step : -1, config.section("run").integer("log_every"),
+    Metrics metrics(world_.rank() == 0 ? directory_.path() + "/metrics.jsonl" : "", from_.reader ? state.step : -1,
+                    config.section("run").integer("log_every"),
                     bar == "auto" ? prints_to_terminal(!session_.launch().launcher.empty()) : parse::flag(bar), settings.steps, log_);
     if (from_.reader) {
       metrics.record(JsonLine().add("kind", std::string("resume")).add("step", state.step));
@@ -225,7 +258,8 @@ class TrainRun {
     }
     TextGenerator generator(parts, loader);
     StopRequests requests(directory_.path(), train.number("max_hours") * 3600.0, world_.rank() == 0);
-    Trainer trainer(parts, {*data_.train, data_.validation.get(), order, loader, metrics, mean, checkpointer, requests, {}}, settings, state);
+    Trainer trainer(parts, {*data_.train, data_.validation.get(), order, loader, metrics, mean, checkpointer, requests, {}}, settings,
+                    state);
     const Job::Drain drain(job);  // ends first, whatever happens: nothing queued may outlive its memory, the trainer's included
     const Outcome outcome = trainer.run();
     finish(trainer, metrics, outcome, state.step);
@@ -237,11 +271,23 @@ class TrainRun {
   void finish(const Trainer& trainer, Metrics& metrics, Outcome outcome, int64_t first_step) {
     const Breakdown& b = trainer.breakdown();
     const double total = metrics.seconds_in_steps() + b.evaluation + b.checkpoint;
-    metrics.record(JsonLine().add("kind", std::string("end")).add("step", trainer.state().step).add("outcome", std::string(outcome == Outcome::finished ? "finished" : "stopped"))
-                       .add("steps", trainer.state().step - first_step).add("seconds", total).add("compute", b.compute).add("data", b.data).add("sync_wait", b.sync_wait).add("vectors", b.vectors)
-                       .add("optimizer", b.optimizer).add("gather", b.gather).add("evaluation", b.evaluation).add("checkpoint", b.checkpoint));
+    metrics.record(JsonLine()
+                       .add("kind", std::string("end"))
+                       .add("step", trainer.state().step)
+                       .add("outcome", std::string(outcome == Outcome::finished ? "finished" : "stopped"))
+                       .add("steps", trainer.state().step - first_step)
+                       .add("seconds", total)
+                       .add("compute", b.compute)
+                       .add("data", b.data)
+                       .add("sync_wait", b.sync_wait)
+                       .add("vectors", b.vectors)
+                       .add("optimizer", b.optimizer)
+                       .add("gather", b.gather)
+                       .add("evaluation", b.evaluation)
+                       .add("checkpoint", b.checkpoint));
     if (metrics.seconds_in_steps() > 0)
-      log_.info(std::to_string(static_cast<int64_t>(static_cast<double>(metrics.tokens()) / metrics.seconds_in_steps())) + " tokens/s over " + std::to_string(trainer.state().step - first_step) + " steps");
+      log_.info(std::to_string(static_cast<int64_t>(static_cast<double>(metrics.tokens()) / metrics.seconds_in_steps())) +
+                " tokens/s over " + std::to_string(trainer.state().step - first_step) + " steps");
     log_.info(breakdown_text(b, total));
   }
 

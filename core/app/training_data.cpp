@@ -4,7 +4,8 @@
 
 namespace nsp {
 
-TrainingData open_training_data(Session& session, World& world, const RunDirectory& directory, const ModelSpec& spec, int64_t context, bool verify) {
+TrainingData open_training_data(Session& session, World& world, const RunDirectory& directory, const ModelSpec& spec, int64_t context,
+                                bool verify) {
   const Options& data = session.config().section("data");
   TokenSourceOptions options;
   options.path = data.text("path");
@@ -37,7 +38,8 @@ TrainingData open_training_data(Session& session, World& world, const RunDirecto
   out.train->limit_vocabulary(spec.vocab);
   if (out.validation) out.validation->limit_vocabulary(spec.vocab);
   if (out.train->vocabulary() > 0 && spec.vocab > out.train->vocabulary())
-    session.log().info("the model's vocabulary of " + std::to_string(spec.vocab) + " is larger than the data's of " + std::to_string(out.train->vocabulary()) + "; the rest is never a target");
+    session.log().info("the model's vocabulary of " + std::to_string(spec.vocab) + " is larger than the data's of " +
+                       std::to_string(out.train->vocabulary()) + "; the rest is never a target");
   out.documents = data.given("boundaries") ? data.flag("boundaries") : data.flag("boundaries") && out.train->knows_documents();
   return out;
 }

@@ -17,6 +17,7 @@ struct TrainingData {
 // Collective: rank 0 prepares what `auto` needs. context: tokens of a training sequence. verify: rank 0 reads every shard whole and
 // compares its checksum first.
 // Error(usage): the data's vocabulary is larger than the model's. Error(input): the data cannot be used.
-TrainingData open_training_data(Session& session, World& world, const RunDirectory& directory, const ModelSpec& spec, int64_t context, bool verify);
+TrainingData open_training_data(Session& session, World& world, const RunDirectory& directory, const ModelSpec& spec, int64_t context,
+                                bool verify);
 
 }  // namespace nsp

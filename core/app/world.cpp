@@ -12,8 +12,10 @@ std::string chosen_comm(Session& session, bool alone) {
   const Launch& launch = session.launch();
   const std::string name = session.line().core("", {}).text("comm");
   if (name == "self" && launch.world_size > 1)
-    throw Error(ErrorKind::usage, "comm = self is for a single process, and " + launch.launcher + " started " + std::to_string(launch.world_size) +
-                                      ". Each of them would train alone, in the same run directory. Leave comm out (it is mpi under a launcher), or start one process.");
+    throw Error(ErrorKind::usage, "comm = self is for a single process, and " + launch.launcher + " started " +
+                                      std::to_string(launch.world_size) +
+                                      ". Each of them would train alone, in the same run directory. Leave comm out (it is mpi under a "
+                                      "launcher), or start one process.");
   if (name != "auto") return name;
   return launch.launcher.empty() ? "self" : "mpi";
 }
@@ -73,7 +75,8 @@ RankDevice open_device(Session& session, World& world, bool measure_peak, int st
     out.share.threads = static_cast<int>(parse::integer(wanted));
     if (out.share.threads > static_cast<int>(info.cores.count()))
       session.log().warning("train.threads = " + wanted + " is more than the " + std::to_string(info.cores.count()) +
-                            " cores that this rank may use. Threads will wait for each other. Lower train.threads, or let the launcher give a rank more cores (mpirun --bind-to none).");
+                            " cores that this rank may use. Threads will wait for each other. Lower train.threads, or let the launcher "
+                            "give a rank more cores (mpirun --bind-to none).");
   }
   out.device = std::make_unique<Device>(&backend_table(entry), out.backend, 0, out.share.threads);
   const DeviceInfo device = out.device->info();

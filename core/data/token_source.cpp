@@ -60,8 +60,10 @@ std::vector<TokenFile> open_plain(const std::string& path, const char* key) {
   for (const std::string& input : inputs)
     if (std::error_code error; fs::is_directory(input, error)) {
       if (fs::exists(prepared_index_path(input), error))
-        throw Error(ErrorKind::input, input + " is not a prepared folder. Its prepare.ini does not begin as nsp writes it, so it is damaged or "
-                                              "of another program. Run nsp_app prepare again, or change " + key + ".");
+        throw Error(ErrorKind::input, input +
+                                          " is not a prepared folder. Its prepare.ini does not begin as nsp writes it, so it is damaged or "
+                                          "of another program. Run nsp_app prepare again, or change " +
+                                          key + ".");
       throw Error(ErrorKind::input,
                   input + " is not a prepared folder. It has no prepare.ini. Prepare text with: nsp_app prepare --input " + input +
                       " --output data/mine, or name token files themselves, as in --" + key + " '" + input + "/*.bin'");

@@ -10,7 +10,9 @@ namespace nsp {
 namespace {
 
 // Blocks are alike, so the table shows them as one line.
-std::string group_of(const std::string& segment) { return segment.rfind("blocks.", 0) == 0 ? "blocks" : segment; }
+std::string group_of(const std::string& segment) {
+  return segment.rfind("blocks.", 0) == 0 ? "blocks" : segment;
+}
 
 }  // namespace
 
@@ -46,17 +48,20 @@ std::string MemoryTable::text() const {
   std::snprintf(row, sizeof row, "  %-28s %-14s %-8s %12s\n", "memory of one rank", "segment", "tier", "size");
   out << row;
   for (const MemoryLine& l : lines) {
-    std::snprintf(row, sizeof row, "  %-28s %-14s %-8s %12s\n", l.what.c_str(), l.segment.c_str(), l.tier.c_str(), human_bytes(static_cast<double>(l.bytes)).c_str());
+    std::snprintf(row, sizeof row, "  %-28s %-14s %-8s %12s\n", l.what.c_str(), l.segment.c_str(), l.tier.c_str(),
+                  human_bytes(static_cast<double>(l.bytes)).c_str());
     out << row;
   }
-  std::snprintf(row, sizeof row, "  %-28s %-14s %-8s %12s\n", "total", "", "device", human_bytes(static_cast<double>(device_bytes())).c_str());
+  std::snprintf(row, sizeof row, "  %-28s %-14s %-8s %12s\n", "total", "", "device",
+                human_bytes(static_cast<double>(device_bytes())).c_str());
   out << row;
   std::snprintf(row, sizeof row, "  %-28s %-14s %-8s %12s\n", "total", "", "host", human_bytes(static_cast<double>(host_bytes())).c_str());
   out << row;
   return out.str();
 }
 
-void add_states(MemoryTable& table, const ParamTable& params, const std::vector<StateDecl>& decls, const std::vector<Range>& owned, const LocCache& cache) {
+void add_states(MemoryTable& table, const ParamTable& params, const std::vector<StateDecl>& decls, const std::vector<Range>& owned,
+                const LocCache& cache) {
   for (const StateDecl& decl : decls) {
     std::map<std::string, int64_t> by_group;
     std::vector<std::string> order;

@@ -26,7 +26,8 @@ struct MemoryTable {
 };
 
 // Adds a line for every state and group of segments.
-void add_states(MemoryTable& table, const ParamTable& params, const std::vector<StateDecl>& decls, const std::vector<Range>& owned, const LocCache& cache);
+void add_states(MemoryTable& table, const ParamTable& params, const std::vector<StateDecl>& decls, const std::vector<Range>& owned,
+                const LocCache& cache);
 void add_activations(MemoryTable& table, const ActivationPlanner& planner);
 
 // "1.5 GiB", "12 MiB"

@@ -65,9 +65,10 @@ std::map<std::string, std::string> plan_values(const std::string& text) {
 
 std::vector<int64_t> equal_shares(int64_t global_batch, int replicas) {
   if (global_batch < replicas)
-    throw Error(ErrorKind::usage, "train.global_batch = " + std::to_string(global_batch) + " is fewer sequences than there are replicas (" +
-                                      std::to_string(replicas) + "). Every replica needs at least one sequence a step. Raise train.global_batch to " +
-                                      std::to_string(replicas) + " or more, start fewer ranks, or put more ranks into a replica (--autosp.degree).");
+    throw Error(ErrorKind::usage,
+                "train.global_batch = " + std::to_string(global_batch) + " is fewer sequences than there are replicas (" +
+                    std::to_string(replicas) + "). Every replica needs at least one sequence a step. Raise train.global_batch to " +
+                    std::to_string(replicas) + " or more, start fewer ranks, or put more ranks into a replica (--autosp.degree).");
   std::vector<int64_t> shares(static_cast<std::size_t>(replicas), global_batch / replicas);
   for (int64_t m = 0; m < global_batch % replicas; ++m) ++shares[static_cast<std::size_t>(m)];
   return shares;

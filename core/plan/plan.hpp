@@ -19,18 +19,18 @@ struct JobPlan {
   int replicas = 1;
   int replica_size = 1;
   ParallelPlan parallel;
-  int64_t global_batch = 1;          // sequences a step over all replicas
-  int64_t context = 1;               // tokens of a sequence
-  int64_t micro_batch = 1;           // sequences of a micro-step, at most
-  std::vector<int64_t> shares;       // sequences a step of each replica; sum = global_batch
-  int threads = 1;                   // compute threads of a rank
-  std::string backend;               // of rank 0
-  int64_t memory_budget = 0;         // bytes a rank may use, as found when the plan was made; it decides `auto` choices
+  int64_t global_batch = 1;     // sequences a step over all replicas
+  int64_t context = 1;          // tokens of a sequence
+  int64_t micro_batch = 1;      // sequences of a micro-step, at most
+  std::vector<int64_t> shares;  // sequences a step of each replica; sum = global_batch
+  int threads = 1;              // compute threads of a rank
+  std::string backend;          // of rank 0
+  int64_t memory_budget = 0;    // bytes a rank may use, as found when the plan was made; it decides `auto` choices
 
   int replica_of(int rank) const { return rank / replica_size; }
   int position_of(int rank) const { return rank % replica_size; }
-  std::vector<double> weights() const;                 // share / global_batch of each replica
-  int64_t first_sequence(int replica) const;           // of the step's block
+  std::vector<double> weights() const;        // share / global_batch of each replica
+  int64_t first_sequence(int replica) const;  // of the step's block
   int64_t micro_steps(int replica) const;
   // Sizes of the largest micro-step at this position.
   BatchShape shape(int position, std::pair<int64_t, int64_t> heads, bool splits_heads) const;

@@ -31,7 +31,8 @@ int widest_position(const JobPlan& plan) {
   int widest = 0;
   const std::vector<int64_t>& cuts = plan.parallel.token_cuts;
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i)
-    if (cuts[i + 1] - cuts[i] > cuts[static_cast<std::size_t>(widest) + 1] - cuts[static_cast<std::size_t>(widest)]) widest = static_cast<int>(i);
+    if (cuts[i + 1] - cuts[i] > cuts[static_cast<std::size_t>(widest) + 1] - cuts[static_cast<std::size_t>(widest)])
+      widest = static_cast<int>(i);
   return widest;
 }
 
@@ -46,7 +47,8 @@ void declare_states(Planned& out, const Policies& p) {
   }
   for (StateDecl decl : p.sync.declare(optimizer, out.plan.replicas)) {
     // A state that lives only within a step may serve evaluation and checkpoints between steps.
-    if (out.spare < 0 && decl.extent == Extent::owned && decl.dtype == DType::f32 && !decl.checkpointed) out.spare = static_cast<StateId>(out.states.size());
+    if (out.spare < 0 && decl.extent == Extent::owned && decl.dtype == DType::f32 && !decl.checkpointed)
+      out.spare = static_cast<StateId>(out.states.size());
     out.sync_states.push_back(static_cast<StateId>(out.states.size()));
     out.states.push_back(std::move(decl));
   }
@@ -70,7 +72,8 @@ int64_t communication_staging(int ranks, int64_t elements) {
   return ranks > 1 ? at_once * std::min(window_bytes, (ranks - 1) * 4 * elements) : 0;
 }
 
-MemoryTable count_memory(const PlanQuestion& q, const Planned& planned, Transformer& model, const Policies& p, const ParallelQuestion& parallel) {
+MemoryTable count_memory(const PlanQuestion& q, const Planned& planned, Transformer& model, const Policies& p,
+                         const ParallelQuestion& parallel) {
   const JobPlan& plan = planned.plan;
   const int position = widest_position(plan);
   const bool splits = plan.replica_size > 1;
@@ -89,7 +92,8 @@ MemoryTable count_memory(const PlanQuestion& q, const Planned& planned, Transfor
   int64_t largest = 0;
   for (const Segment& segment : model.table().segments()) largest = std::max(largest, segment.size);
   add("staging: sums in a replica", "host", communication_staging(plan.replica_size, largest));
-  if (p.sync.sums_gradients()) add("staging: sums over replicas", "host", communication_staging(plan.replicas, std::min(largest, q.bucket_elements)));
+  if (p.sync.sums_gradients())
+    add("staging: sums over replicas", "host", communication_staging(plan.replicas, std::min(largest, q.bucket_elements)));
   if (q.loop_memory) q.loop_memory(table, shape);
   return table;
 }
@@ -115,7 +119,8 @@ std::vector<int64_t> equal_cuts(int64_t total, int parts) {
 Planned plan_job(const PlanQuestion& q, Transformer& model, const Policies& p) {
   const ModelSpec& spec = model.spec();
   if (q.context > spec.context)
-    throw Error(ErrorKind::usage, "train.context = " + std::to_string(q.context) + " is longer than model.context = " + std::to_string(spec.context) +
+    throw Error(ErrorKind::usage, "train.context = " + std::to_string(q.context) +
+                                      " is longer than model.context = " + std::to_string(spec.context) +
                                       ". The model has no position embedding beyond it. Lower train.context or raise model.context.");
   ParallelQuestion parallel;
   parallel.ranks = q.ranks;
@@ -148,13 +153,15 @@ std::string plan_report(const Planned& planned, const Transformer& model) {
   const JobPlan& plan = planned.plan;
   const ModelSpec& spec = model.spec();
   std::ostringstream out;
-  out << "model: " << spec.family << ", " << spec.layers << " layers, hidden " << spec.hidden << ", " << spec.heads << " heads, ffn " << spec.ffn << ", vocabulary " << spec.vocab << ", "
-      << model.table().total() << " parameters\n";
-  out << "ranks: " << plan.ranks << " = " << plan.replicas << " replicas x " << plan.replica_size << " ranks; " << plan.threads << " threads a rank; backend " << plan.backend << "\n";
+  out << "model: " << spec.family << ", " << spec.layers << " layers, hidden " << spec.hidden << ", " << spec.heads << " heads, ffn "
+      << spec.ffn << ", vocabulary " << spec.vocab << ", " << model.table().total() << " parameters\n";
+  out << "ranks: " << plan.ranks << " = " << plan.replicas << " replicas x " << plan.replica_size << " ranks; " << plan.threads
+      << " threads a rank; backend " << plan.backend << "\n";
   out << "parallel: " << plan.parallel.reason << "\n";
   if (plan.replica_size > 1) {
     out << "tokens of a sequence by position:";
-    for (std::size_t i = 0; i + 1 < plan.parallel.token_cuts.size(); ++i) out << " [" << plan.parallel.token_cuts[i] << ", " << plan.parallel.token_cuts[i + 1] << ")";
+    for (std::size_t i = 0; i + 1 < plan.parallel.token_cuts.size(); ++i)
+      out << " [" << plan.parallel.token_cuts[i] << ", " << plan.parallel.token_cuts[i + 1] << ")";
     out << "\nowned parameters by position:";
     for (int i = 0; i < plan.replica_size; ++i) {
       int64_t n = 0;

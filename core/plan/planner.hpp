@@ -19,12 +19,12 @@ namespace nsp {
 struct PlanQuestion {
   int ranks = 1;
   int64_t global_batch = 1;
-  int64_t micro_batch = 0;       // 0 = auto
+  int64_t micro_batch = 0;  // 0 = auto
   int64_t context = 1;
   int threads = 1;
   std::string backend;
-  int64_t bucket_elements = 1;   // of traffic, fp32
-  int64_t memory_budget = 0;     // bytes a rank may use; 0 = not known
+  int64_t bucket_elements = 1;  // of traffic, fp32
+  int64_t memory_budget = 0;    // bytes a rank may use; 0 = not known
   // Adds what the training loop itself will allocate for micro-steps of this shape; the loop lies above the plan.
   std::function<void(MemoryTable& table, const BatchShape& shape)> loop_memory;
 };
@@ -39,13 +39,13 @@ struct Policies {
 
 struct Planned {
   JobPlan plan;
-  std::vector<StateDecl> states;        // index = StateId; weights and gradients first
+  std::vector<StateDecl> states;  // index = StateId; weights and gradients first
   std::vector<StateId> optimizer_states;
   std::vector<StateId> sync_states;
-  StateId spare = -1;                   // owned fp32 state for evaluation on the mean; -1 where replicas never differ
-  MemoryTable memory;                   // of the rank that needs most
-  std::vector<TrafficLine> traffic;     // between replicas
-  double replica_bytes_per_step = 0;    // inside all replicas together, a step
+  StateId spare = -1;                 // owned fp32 state for evaluation on the mean; -1 where replicas never differ
+  MemoryTable memory;                 // of the rank that needs most
+  std::vector<TrafficLine> traffic;   // between replicas
+  double replica_bytes_per_step = 0;  // inside all replicas together, a step
 };
 
 Planned plan_job(const PlanQuestion& question, Transformer& model, const Policies& policies);

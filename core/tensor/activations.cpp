@@ -33,11 +33,13 @@ void ActivationPlanner::end_scratch() {
 }
 
 Workspace::Workspace(Device& device, const ActivationPlanner& plan)
-    : kept_(device, plan.kept_bytes(), MemoryKind::device, "activations"), scratch_(device, plan.scratch_bytes(), MemoryKind::device, "scratch") {}
+    : kept_(device, plan.kept_bytes(), MemoryKind::device, "activations"),
+      scratch_(device, plan.scratch_bytes(), MemoryKind::device, "scratch") {}
 
 TensorView Workspace::kept(const Slot& slot, DType dtype, std::initializer_list<int64_t> sizes) const {
   TensorView view(static_cast<char*>(kept_.data()) + slot.offset, dtype, sizes);
-  NSP_REQUIRE(slot.offset >= 0 && view.bytes() <= slot.bytes && slot.offset + slot.bytes <= kept_.bytes(), "a kept activation fits into its planned slot");
+  NSP_REQUIRE(slot.offset >= 0 && view.bytes() <= slot.bytes && slot.offset + slot.bytes <= kept_.bytes(),
+              "a kept activation fits into its planned slot");
   return view;
 }
 
@@ -48,6 +50,8 @@ Workspace::Scratch::Scratch(Workspace& workspace, const char* name, DType dtype,
   NSP_REQUIRE(workspace.used_ <= workspace.scratch_.bytes(), std::string("scratch was planned for: ") + name);
 }
 
-Workspace::Scratch::~Scratch() { workspace_.used_ = before_; }
+Workspace::Scratch::~Scratch() {
+  workspace_.used_ = before_;
+}
 
 }  // namespace nsp

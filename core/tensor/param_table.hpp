@@ -46,7 +46,7 @@ struct Segment {
 // The part of one tensor that lies in a range.
 struct ParamPiece {
   int param = 0;
-  Range range;                // in the segment
+  Range range;  // in the segment
   int64_t offset_in_param = 0;
 };
 

@@ -5,7 +5,9 @@ namespace {
 
 constexpr int64_t alignment = 256;  // bytes; every range starts on it, so that vector loads stay aligned
 
-int64_t aligned(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+int64_t aligned(int64_t bytes) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
 
 Range held_range(const ParamTable& table, const StateDecl& decl, const std::vector<Range>& owned, int segment) {
   return decl.extent == Extent::full ? table.whole(segment) : owned[static_cast<std::size_t>(segment)];

@@ -3,11 +3,17 @@
 namespace nsp {
 namespace {
 // tokens, targets, positions of the local rows, then document starts of the whole sequences; all i32
-int64_t ints(const BatchShape& s) { return 3 * s.rows() + s.micro_batch * s.tokens; }
+int64_t ints(const BatchShape& s) {
+  return 3 * s.rows() + s.micro_batch * s.tokens;
+}
 }  // namespace
 
-int64_t BatchLoader::device_bytes(const BatchShape& largest) { return 2 * 4 * ints(largest); }
-int64_t BatchLoader::host_bytes(const BatchShape& largest) { return 2 * 4 * ints(largest); }
+int64_t BatchLoader::device_bytes(const BatchShape& largest) {
+  return 2 * 4 * ints(largest);
+}
+int64_t BatchLoader::host_bytes(const BatchShape& largest) {
+  return 2 * 4 * ints(largest);
+}
 
 BatchLoader::BatchLoader(Device& device, Stream& stream, HostWait& wait, const BatchShape& largest, bool documents, int64_t vocabulary)
     : device_(device), stream_(stream), wait_(wait), largest_(largest), documents_(documents), vocabulary_(vocabulary) {
@@ -22,7 +28,9 @@ BatchLoader::BatchLoader(Device& device, Stream& stream, HostWait& wait, const B
   starts_.resize(static_cast<std::size_t>(largest.tokens));
 }
 
-void BatchLoader::wait_for_slot() { wait_.wait(*slots_[turn_ % slots_.size()].copied); }
+void BatchLoader::wait_for_slot() {
+  wait_.wait(*slots_[turn_ % slots_.size()].copied);
+}
 
 BatchLoader::Slot& BatchLoader::next_slot() {
   wait_for_slot();
@@ -64,8 +72,10 @@ LoadedBatch BatchLoader::load(DataSource& source, std::span<const int64_t> sampl
     source.read(samples[b], tokens_.data(), documents_ ? starts_.data() : nullptr);
     for (int32_t token : tokens_)
       if (token < 0 || token >= vocabulary_)
-        throw Error(ErrorKind::input, "token " + std::to_string(token) + " in sample " + std::to_string(samples[b]) + " of the data is outside the model's vocabulary of " +
-                                          std::to_string(vocabulary_) + ". The data was made with another tokenizer. Set model.vocab to the data's vocabulary or prepare the data again.");
+        throw Error(ErrorKind::input,
+                    "token " + std::to_string(token) + " in sample " + std::to_string(samples[b]) +
+                        " of the data is outside the model's vocabulary of " + std::to_string(vocabulary_) +
+                        ". The data was made with another tokenizer. Set model.vocab to the data's vocabulary or prepare the data again.");
     const int64_t row = static_cast<int64_t>(b) * local;
     for (int64_t i = 0; i < local; ++i) {
       tokens[row + i] = tokens_[static_cast<std::size_t>(first + i)];

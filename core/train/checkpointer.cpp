@@ -25,7 +25,9 @@ std::string joined(const std::vector<int64_t>& values) {
 
 std::vector<int64_t> numbers(const Attributes& attributes, const std::string& key) {
   const auto it = attributes.find(key);
-  if (it == attributes.end()) throw Error(ErrorKind::input, "the checkpoint has no attribute " + key + ". It was written by another version of nsp or is damaged. Use an older checkpoint.");
+  if (it == attributes.end())
+    throw Error(ErrorKind::input, "the checkpoint has no attribute " + key +
+                                      ". It was written by another version of nsp or is damaged. Use an older checkpoint.");
   std::istringstream in(it->second);
   std::vector<int64_t> out;
   for (int64_t v; in >> v;) out.push_back(v);
@@ -34,10 +36,19 @@ std::vector<int64_t> numbers(const Attributes& attributes, const std::string& ke
 
 }  // namespace
 
-int64_t Checkpointer::staging_bytes() { return 4 * staging_elements; }
+int64_t Checkpointer::staging_bytes() {
+  return 4 * staging_elements;
+}
 
-Checkpointer::Checkpointer(TrainParts& parts, MeanWeights& mean, CheckpointStore& store, std::string run, Attributes attributes, int keep, int64_t keep_every)
-    : parts_(parts), mean_(mean), store_(store), run_(std::move(run)), attributes_(std::move(attributes)), keep_(keep), keep_every_(keep_every),
+Checkpointer::Checkpointer(TrainParts& parts, MeanWeights& mean, CheckpointStore& store, std::string run, Attributes attributes, int keep,
+                           int64_t keep_every)
+    : parts_(parts),
+      mean_(mean),
+      store_(store),
+      run_(std::move(run)),
+      attributes_(std::move(attributes)),
+      keep_(keep),
+      keep_every_(keep_every),
       staging_(parts.device, staging_bytes(), MemoryKind::pinned, "checkpoint staging") {}
 
 Range Checkpointer::part_of_replica(Range owned) const {
@@ -45,7 +56,9 @@ Range Checkpointer::part_of_replica(Range owned) const {
   return {owned.segment, owned.lo + n * m / r, owned.lo + n * (m + 1) / r};
 }
 
-std::string Checkpointer::replica_prefix(const std::string& kind) const { return "/replica_" + padded(parts_.replica(), 4) + "/" + kind + "/"; }
+std::string Checkpointer::replica_prefix(const std::string& kind) const {
+  return "/replica_" + padded(parts_.replica(), 4) + "/" + kind + "/";
+}
 
 int64_t Checkpointer::bytes_to_put() const {
   int64_t bytes = 0;
@@ -99,7 +112,8 @@ std::string Checkpointer::agree(const std::string& failure) {
   std::memcpy(own.data(), failure.data(), std::min<std::size_t>(failure.size(), length - 1));
   const std::vector<char> all = gather_now(parts_.groups.world(), parts_.wait, own.data(), length);
   for (int r = 0; r < parts_.plan.ranks; ++r)
-    if (all[static_cast<std::size_t>(r * length)] != 0) return std::string(&all[static_cast<std::size_t>(r * length)]) + " (rank " + std::to_string(r) + ")";
+    if (all[static_cast<std::size_t>(r * length)] != 0)
+      return std::string(&all[static_cast<std::size_t>(r * length)]) + " (rank " + std::to_string(r) + ")";
   return "";
 }
 
@@ -114,7 +128,8 @@ std::vector<PieceRecord> Checkpointer::gather_pieces(const std::vector<PieceReco
   const std::vector<char> all = gather_now(parts_.groups.world(), parts_.wait, bytes.data(), largest);
   std::vector<PieceRecord> out;
   for (std::size_t r = 0; r < sizes.size(); ++r)
-    for (PieceRecord& piece : deserialize_pieces(all.data() + static_cast<int64_t>(r) * largest, static_cast<std::size_t>(sizes[r]))) out.push_back(std::move(piece));
+    for (PieceRecord& piece : deserialize_pieces(all.data() + static_cast<int64_t>(r) * largest, static_cast<std::size_t>(sizes[r])))
+      out.push_back(std::move(piece));
   return out;
 }
 
@@ -166,7 +181,8 @@ SavedCheckpoint Checkpointer::save(const TrainState& state, const std::string& d
   saved.where = store_.where(state.step);
   if (!failure.empty()) {
     if (parts_.rank == 0) store_.rollback(state.step);
-    parts_.log.warning("the checkpoint of step " + std::to_string(state.step) + " failed and was removed: " + failure + ". Earlier checkpoints are as they were.");
+    parts_.log.warning("the checkpoint of step " + std::to_string(state.step) + " failed and was removed: " + failure +
+                       ". Earlier checkpoints are as they were.");
     return saved;
   }
   if (parts_.rank == 0) store_.prune(keep_, keep_every_);
@@ -197,9 +213,13 @@ void Checkpointer::get_state(CheckpointReader& reader, StateId state, const std:
   for (const ParamPiece& piece : table.pieces(range)) {
     const Param& param = table.param(piece.param);
     if (reader.shape(prefix + param.name) != param.shape)
-      throw Error(ErrorKind::input, "the checkpoint's " + prefix + param.name + " has another shape than this model. The run directory holds another model. Use another --run.dir.");
+      throw Error(ErrorKind::input,
+                  "the checkpoint's " + prefix + param.name +
+                      " has another shape than this model. The run directory holds another model. Use another --run.dir.");
     upload(parts_.device, parts_.stream, parts_.wait, staging_, view.slice(piece.range.lo - range.lo, piece.range.hi - range.lo),
-           [&](int64_t offset, int64_t count, float* out) { reader.get(prefix + param.name, DType::f32, piece.offset_in_param + offset, count, out); });
+           [&](int64_t offset, int64_t count, float* out) {
+             reader.get(prefix + param.name, DType::f32, piece.offset_in_param + offset, count, out);
+           });
   }
   parts_.cache.release(state, range, true);
 }
@@ -209,14 +229,19 @@ TrainState Checkpointer::restore(CheckpointReader& reader) {
   const bool differ = attributes.count("replicas_differ") != 0 && attributes.at("replicas_differ") == "1";
   const std::vector<int64_t> replicas = numbers(attributes, "replicas");
   if (differ != parts_.replicas_differ() || (differ && replicas.at(0) != parts_.plan.replicas))
-    throw Error(ErrorKind::usage, "the checkpoint holds " + std::to_string(replicas.at(0)) + (differ ? " different replicas" : " equal replicas") + ", and this start has " +
-                                      std::to_string(parts_.plan.replicas) + (parts_.replicas_differ() ? " that may differ" : " that stay equal") +
-                                      ". Merging replicas on resume is not available. Start with the same --plugins and the same number of replicas, or use another --run.dir.");
+    throw Error(ErrorKind::usage, "the checkpoint holds " + std::to_string(replicas.at(0)) +
+                                      (differ ? " different replicas" : " equal replicas") + ", and this start has " +
+                                      std::to_string(parts_.plan.replicas) +
+                                      (parts_.replicas_differ() ? " that may differ" : " that stay equal") +
+                                      ". Merging replicas on resume is not available. Start with the same --plugins and the same number of "
+                                      "replicas, or use another --run.dir.");
   const std::vector<StateDecl>& decls = parts_.arena.decls();
   for (std::size_t i = 0; i < decls.size(); ++i) {
     if (!decls[i].checkpointed) continue;
     const auto state = static_cast<StateId>(i);
-    const std::string prefix = differ ? replica_prefix(decls[i].kind) : state == weights_state ? "/model/" : "/state/" + decls[i].kind + "/";
+    const std::string prefix = differ                   ? replica_prefix(decls[i].kind)
+                               : state == weights_state ? "/model/"
+                                                        : "/state/" + decls[i].kind + "/";
     for (std::size_t s = 0; s < parts_.owned().size(); ++s) get_state(reader, state, prefix, parts_.arena.held(state, static_cast<int>(s)));
   }
   TrainState out;

@@ -20,14 +20,15 @@ struct TrainState {
 struct SavedCheckpoint {
   bool good = false;
   std::string where;
-  int64_t bytes = 0;          // of all shards
-  double mean_bytes = 0;      // sent by all ranks for the mean model
+  int64_t bytes = 0;      // of all shards
+  double mean_bytes = 0;  // sent by all ranks for the mean model
 };
 
 class Checkpointer {
  public:
   // attributes: what every checkpoint of this run carries (configuration, plan, data). run: short id for shard names.
-  Checkpointer(TrainParts& parts, MeanWeights& mean, CheckpointStore& store, std::string run, Attributes attributes, int keep, int64_t keep_every);
+  Checkpointer(TrainParts& parts, MeanWeights& mean, CheckpointStore& store, std::string run, Attributes attributes, int keep,
+               int64_t keep_every);
 
   // Writes a checkpoint. A failure on any rank (full disk, ...) removes it, is printed, and leaves the earlier ones: good is false.
   SavedCheckpoint save(const TrainState& state, const std::string& data_position);

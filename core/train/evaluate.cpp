@@ -6,12 +6,20 @@
 namespace nsp {
 
 DeviceScalars::DeviceScalars(Device& device, Stream& stream, HostWait& wait, int count, const std::string& name)
-    : stream_(stream), wait_(wait), device_(device), device_values_(device, bytes(count), MemoryKind::device, name),
-      host_values_(device, bytes(count), MemoryKind::pinned, name), count_(count) {}
+    : stream_(stream),
+      wait_(wait),
+      device_(device),
+      device_values_(device, bytes(count), MemoryKind::device, name),
+      host_values_(device, bytes(count), MemoryKind::pinned, name),
+      count_(count) {}
 
-TensorView DeviceScalars::at(int i) const { return TensorView(static_cast<double*>(device_values_.data()) + i, DType::f64, {1}); }
+TensorView DeviceScalars::at(int i) const {
+  return TensorView(static_cast<double*>(device_values_.data()) + i, DType::f64, {1});
+}
 
-void DeviceScalars::zero() { stream_.fill(device_values_.data(), 0, bytes(count_)); }
+void DeviceScalars::zero() {
+  stream_.fill(device_values_.data(), 0, bytes(count_));
+}
 
 const double* DeviceScalars::read() {
   stream_.copy(host_values_.data(), device_values_.data(), bytes(count_));
@@ -41,7 +49,9 @@ EvalResult evaluate(TrainParts& parts, BatchLoader& loader, DataSource& source, 
 }
 
 TextGenerator::TextGenerator(TrainParts& parts, BatchLoader& loader)
-    : parts_(parts), loader_(loader), logits_(parts.device, 4 * parts.model.spec().padded_vocab(), MemoryKind::device, "logits"),
+    : parts_(parts),
+      loader_(loader),
+      logits_(parts.device, 4 * parts.model.spec().padded_vocab(), MemoryKind::device, "logits"),
       host_logits_(parts.device, 4 * parts.model.spec().padded_vocab(), MemoryKind::pinned, "logits") {}
 
 int32_t TextGenerator::next(const std::vector<int32_t>& window, int64_t length, const Sampling& sampling, uint64_t position) {
@@ -52,11 +62,14 @@ int32_t TextGenerator::next(const std::vector<int32_t>& window, int64_t length, 
   const Ops ops(parts_.stream);
   const ModelContext context{ops, parts_.workspace, parts_.strategy, parts_.wait, loaded.shape, loaded.batch, false};
   const int64_t padded = parts_.model.spec().padded_vocab();
-  parts_.model.logits(context, parts_.params, own ? length - 1 - cuts[static_cast<std::size_t>(owner)] : 0, TensorView(logits_.data(), DType::f32, {1, padded}));
+  parts_.model.logits(context, parts_.params, own ? length - 1 - cuts[static_cast<std::size_t>(owner)] : 0,
+                      TensorView(logits_.data(), DType::f32, {1, padded}));
   int32_t token = 0;
   parts_.stream.copy(host_logits_.data(), logits_.data(), 4 * padded);
   parts_.wait.wait(*record_event(parts_.device, parts_.stream, "logits read"));
-  if (own) token = next_token({static_cast<const float*>(host_logits_.data()), static_cast<std::size_t>(parts_.model.spec().vocab)}, sampling, position);
+  if (own)
+    token = next_token({static_cast<const float*>(host_logits_.data()), static_cast<std::size_t>(parts_.model.spec().vocab)}, sampling,
+                       position);
   broadcast_now(parts_.groups.replica_host(), parts_.wait, &token, sizeof token, owner);
   return token;
 }
@@ -68,7 +81,8 @@ std::vector<int32_t> TextGenerator::generate(const std::vector<int32_t>& prompt,
   NSP_REQUIRE(!window.empty(), "a prompt has at least one token");
   std::vector<int32_t> out;
   for (int64_t i = 0; i < count; ++i) {
-    if (window.size() == context) window.erase(window.begin(), window.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(context / 2, 1)));
+    if (window.size() == context)
+      window.erase(window.begin(), window.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(context / 2, 1)));
     const auto length = static_cast<int64_t>(window.size());
     std::vector<int32_t> padded = window;
     padded.resize(context, 0);  // behind the last token: the causal mask keeps it from mattering

@@ -14,9 +14,9 @@ namespace nsp {
 class DeviceScalars {
  public:
   DeviceScalars(Device& device, Stream& stream, HostWait& wait, int count, const std::string& name);
-  TensorView at(int i) const;          // f64 [1]
-  void zero();                         // enqueued
-  const double* read();                // copies to the host and waits
+  TensorView at(int i) const;  // f64 [1]
+  void zero();                 // enqueued
+  const double* read();        // copies to the host and waits
   static int64_t bytes(int count) { return 8 * count; }
 
  private:
@@ -28,7 +28,7 @@ class DeviceScalars {
 };
 
 struct EvalResult {
-  double loss = 0;      // mean over counted tokens
+  double loss = 0;  // mean over counted tokens
   int64_t tokens = 0;
 };
 

@@ -22,12 +22,12 @@ class Groups {
   Groups(Communicator& world, const JobPlan& plan, Device& device, bool sums_gradients, HostWait& wait);
   ~Groups();
 
-  Communicator& world() { return world_; }               // all ranks, host memory: start-up, decisions, checkpoints
-  Communicator& control() { return *control_; }          // all ranks, host memory: the job vector alone
-  Communicator& group() { return *group_; }              // the ranks whose gradients are summed, host memory: the group vector
+  Communicator& world() { return world_; }       // all ranks, host memory: start-up, decisions, checkpoints
+  Communicator& control() { return *control_; }  // all ranks, host memory: the job vector alone
+  Communicator& group() { return *group_; }      // the ranks whose gradients are summed, host memory: the group vector
   Communicator& replica_host() { return *replica_host_; }
-  Communicator& replica() { return *replica_; }          // ranks of this replica, device memory
-  Communicator& replicate() { return *replicate_; }      // equal positions of all replicas, device memory
+  Communicator& replica() { return *replica_; }      // ranks of this replica, device memory
+  Communicator& replicate() { return *replicate_; }  // equal positions of all replicas, device memory
   ByteCounts bytes() const;
 
  private:

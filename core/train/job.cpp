@@ -14,8 +14,11 @@ void add_loop_memory(MemoryTable& table, const BatchShape& shape, const ModelSpe
   table.lines.push_back({"staging: checkpoint", "", "pinned", Checkpointer::staging_bytes()});
 }
 
-Job::Job(const Planned& planned, int64_t bucket_elements, Communicator& world, Device& device, Transformer& model, const Policies& policies, HostWait& wait, Log& log)
-    : planned_(planned), stream_(device), groups_(world, planned.plan, device, policies.sync.sums_gradients(), wait),
+Job::Job(const Planned& planned, int64_t bucket_elements, Communicator& world, Device& device, Transformer& model, const Policies& policies,
+         HostWait& wait, Log& log)
+    : planned_(planned),
+      stream_(device),
+      groups_(world, planned.plan, device, policies.sync.sums_gradients(), wait),
       arena_(device, stream_, model.table(), planned.states, planned.plan.owned(model.table(), planned.plan.position_of(world.rank()))) {
   const JobPlan& plan = planned.plan;
   const int position = plan.position_of(world.rank());
@@ -26,7 +29,8 @@ Job::Job(const Planned& planned, int64_t bucket_elements, Communicator& world, D
   workspace_ = std::make_unique<Workspace>(device, activations);
   policies.cache.open(arena_);
   params_ = std::make_unique<ParamStore>(model.table(), arena_, policies.cache, stream_);
-  policies.strategy.open({plan.parallel, position, groups_.replica(), stream_, wait, spec.heads, spec.heads, spec.head_dim, plan.micro_batch});
+  policies.strategy.open(
+      {plan.parallel, position, groups_.replica(), stream_, wait, spec.heads, spec.heads, spec.head_dim, plan.micro_batch});
 
   const auto named = [&](const std::vector<StateId>& ids) {
     std::vector<NamedState> out;
@@ -36,14 +40,16 @@ Job::Job(const Planned& planned, int64_t bucket_elements, Communicator& world, D
   std::vector<NamedState> states = named({weights_state});
   for (const NamedState& s : named(planned.optimizer_states)) states.push_back(s);
   for (const NamedState& s : named(planned.sync_states)) states.push_back(s);
-  policies.sync.open({plan.replica_of(world.rank()), plan.replicas, plan.weights(), groups_.replicate(), arena_.owned(), states, policies.cache, stream_, wait, bucket_elements});
+  policies.sync.open({plan.replica_of(world.rank()), plan.replicas, plan.weights(), groups_.replicate(), arena_.owned(), states,
+                      policies.cache, stream_, wait, bucket_elements});
 
   int64_t largest = 0;
   for (const Segment& segment : model.table().segments()) largest = std::max(largest, segment.size);
   groups_.replica().reserve(largest);
   groups_.replicate().reserve(std::min(largest, bucket_elements));
-  parts_ = std::make_unique<TrainParts>(TrainParts{plan, world.rank(), groups_, device, stream_, wait, model, arena_, policies.cache, *params_, *workspace_, policies.strategy, policies.sync,
-                                                   policies.optimizer, named(planned.optimizer_states), planned.spare, log});
+  parts_ = std::make_unique<TrainParts>(TrainParts{plan, world.rank(), groups_, device, stream_, wait, model, arena_, policies.cache,
+                                                   *params_, *workspace_, policies.strategy, policies.sync, policies.optimizer,
+                                                   named(planned.optimizer_states), planned.spare, log});
 }
 
 Job::Drain::~Drain() {
@@ -61,7 +67,8 @@ void Job::set_weights(const WeightSource& values) {
   Buffer staging(p.device, Checkpointer::staging_bytes(), MemoryKind::pinned, "weights staging");
   for (const Param& param : p.model.table().params()) {
     const TensorView view = p.arena.view(weights_state, {param.segment, param.offset, param.offset + param.elements()});
-    upload(p.device, p.stream, p.wait, staging, view, [&](int64_t offset, int64_t count, float* out) { values(param, offset, count, out); });
+    upload(p.device, p.stream, p.wait, staging, view,
+           [&](int64_t offset, int64_t count, float* out) { values(param, offset, count, out); });
   }
 }
 

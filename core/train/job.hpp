@@ -16,7 +16,8 @@ void add_loop_memory(MemoryTable& table, const BatchShape& shape, const ModelSpe
 class Job {
  public:
   // Collective over world. The references stay valid for the job's life.
-  Job(const Planned& planned, int64_t bucket_elements, Communicator& world, Device& device, Transformer& model, const Policies& policies, HostWait& wait, Log& log);
+  Job(const Planned& planned, int64_t bucket_elements, Communicator& world, Device& device, Transformer& model, const Policies& policies,
+      HostWait& wait, Log& log);
 
   TrainParts& parts() { return *parts_; }
   // Waits for everything that is queued, when it dies.

@@ -18,7 +18,8 @@ MeanWeights::~MeanWeights() {
 void MeanWeights::mean(StateId out) {
   const EventPtr ready = record_event(parts_.device, parts_.stream, "weights of the replica");
   for (const Range& range : parts_.owned())
-    if (!range.empty()) mean_->add(parts_.cache.acquire(weights_state, range, parts_.stream), parts_.cache.acquire(out, range, parts_.stream), ready);
+    if (!range.empty())
+      mean_->add(parts_.cache.acquire(weights_state, range, parts_.stream), parts_.cache.acquire(out, range, parts_.stream), ready);
   struct UntilIdle : Work {
     explicit UntilIdle(const WeightedMean& m) : mean(m) {}
     bool done() override { return mean.idle(); }

@@ -4,7 +4,9 @@ namespace nsp {
 
 namespace {
 // Extends an acquired whole segment by the padding rows that lie behind it in storage.
-TensorView with_padding(TensorView whole, int64_t storage) { return TensorView(whole.data(), whole.dtype(), {storage}); }
+TensorView with_padding(TensorView whole, int64_t storage) {
+  return TensorView(whole.data(), whole.dtype(), {storage});
+}
 }  // namespace
 
 TensorView ParamStore::weights(int segment) {

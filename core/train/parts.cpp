@@ -23,7 +23,8 @@ After sum_to_owners(TrainParts& parts, int segment, EventPtr gradients_written) 
   if (parts.plan.replica_size == 1) return {std::move(gradients_written), nullptr};
   const Range whole = parts.model.table().whole(segment), own = parts.owned()[static_cast<std::size_t>(segment)];
   const TensorView all = parts.arena.view(gradients_state, whole);
-  WorkPtr work = parts.groups.replica().reduce_scatter(all, owner_counts(parts, segment), all.slice(own.lo, own.hi), {std::move(gradients_written), nullptr});
+  WorkPtr work = parts.groups.replica().reduce_scatter(all, owner_counts(parts, segment), all.slice(own.lo, own.hi),
+                                                       {std::move(gradients_written), nullptr});
   return {nullptr, std::move(work)};
 }
 

@@ -55,14 +55,20 @@ StopRequests::StopRequests(std::string run_dir, double max_seconds, bool watch_f
   std::filesystem::remove(run_dir_ + "/CHECKPOINT", ignored);
 }
 
-bool StopRequests::stop() const { return !reason().empty(); }
+bool StopRequests::stop() const {
+  return !reason().empty();
+}
 
 std::string StopRequests::reason() const {
   switch (received.load()) {
-    case SIGTERM: return "signal TERM";
-    case SIGINT: return "signal INT";
-    case SIGUSR1: return "signal USR1";
-    default: break;
+    case SIGTERM:
+      return "signal TERM";
+    case SIGINT:
+      return "signal INT";
+    case SIGUSR1:
+      return "signal USR1";
+    default:
+      break;
   }
   if (max_seconds_ > 0 && std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count() > max_seconds_)
     return "the time limit train.max_hours";

@@ -25,7 +25,19 @@ class Stopwatch {
 };
 
 // The job vector: sums over all ranks. The first five are entered by the first rank of each group alone.
-enum JobSlot { job_loss, job_tokens, job_norm, job_skipped, job_at_limit, job_stop, job_checkpoint, job_sync, job_replica, job_control, job_slots };
+enum JobSlot {
+  job_loss,
+  job_tokens,
+  job_norm,
+  job_skipped,
+  job_at_limit,
+  job_stop,
+  job_checkpoint,
+  job_sync,
+  job_replica,
+  job_control,
+  job_slots
+};
 
 }  // namespace
 
@@ -41,25 +53,26 @@ Outcome Trainer::run() {
     const auto begin = Clock::now();
     const ByteCounts bytes = parts_.groups.bytes();
 
-    parts_.sync.begin_step(t);                    // starts the averages that are due; does not block
-    forward_and_backward(t);                      // gradients are handed to owners and to the policy as segments finish
+    parts_.sync.begin_step(t);  // starts the averages that are due; does not block
+    forward_and_backward(t);    // gradients are handed to owners and to the policy as segments finish
     {
       Stopwatch watch(time_.sync_wait);
       for (const After& sum : owner_sums_) parts_.wait.wait(sum.work);
-      parts_.sync.finish_step(t);                 // waits, installs averages
+      parts_.sync.finish_step(t);  // waits, installs averages
     }
     const GroupResult group = reduce_group_vector();
-    update(group);                                // optimizer over owned ranges, then weights gathered
+    update(group);  // optimizer over owned ranges, then weights gathered
     ++state_.step;
 
-    if (pending_) read_job_vector();              // of the step before: its line, and what everybody decided
+    if (pending_) read_job_vector();  // of the step before: its line, and what everybody decided
     start_job_vector(group, t, bytes, std::chrono::duration<double>(Clock::now() - begin).count());
     if (parts_.sync.sums_gradients()) read_job_vector();
 
     const int64_t step = state_.step;
     const bool last = step == settings_.steps;
     const bool evaluate = last || (settings_.eval_every > 0 && step % settings_.eval_every == 0);
-    const bool checkpoint = last || stop_ || checkpoint_asked_ || (settings_.checkpoint_every > 0 && step % settings_.checkpoint_every == 0);
+    const bool checkpoint =
+        last || stop_ || checkpoint_asked_ || (settings_.checkpoint_every > 0 && step % settings_.checkpoint_every == 0);
     const bool verify = settings_.verify_every > 0 && step % settings_.verify_every == 0;
     if (evaluate || checkpoint || verify || diverged_) {
       parts_.sync.quiesce();
@@ -72,12 +85,15 @@ Outcome Trainer::run() {
   }
   if (state_.step >= settings_.steps) return Outcome::finished;
   if (last_checkpoint_ != state_.step)
-    throw Error(ErrorKind::io, "the run was asked to stop, and its last checkpoint could not be written. What was trained since the one before is lost. Make room in the run directory and start again.");
+    throw Error(ErrorKind::io,
+                "the run was asked to stop, and its last checkpoint could not be written. What was trained since the one before is lost. "
+                "Make room in the run directory and start again.");
   return Outcome::stopped;
 }
 
 void Trainer::forward_and_backward(int64_t t) {
-  const int64_t share = parts_.plan.shares[static_cast<std::size_t>(parts_.replica())], first = parts_.plan.first_sequence(parts_.replica());
+  const int64_t share = parts_.plan.shares[static_cast<std::size_t>(parts_.replica())],
+                first = parts_.plan.first_sequence(parts_.replica());
   const Ops ops(parts_.stream);
   scalars_.zero();
   for (std::size_t s = 0; s < parts_.owned().size(); ++s) ops.zero(parts_.arena.storage(gradients_state, static_cast<int>(s)));
@@ -158,7 +174,8 @@ void Trainer::update(const GroupResult& group) {
         const int64_t lo = piece.range.lo - own.lo, hi = piece.range.hi - own.lo;
         std::vector<TensorView> parts;
         for (const TensorView& state : states) parts.push_back(state.slice(lo, hi));
-        parts_.optimizer.step(ops, {piece.range, table.param(piece.param).role, weights.slice(lo, hi), gradients.slice(lo, hi), parts}, scalars);
+        parts_.optimizer.step(ops, {piece.range, table.param(piece.param).role, weights.slice(lo, hi), gradients.slice(lo, hi), parts},
+                              scalars);
       }
       for (const NamedState& state : parts_.optimizer_states) parts_.cache.release(state.id, own, true);
       parts_.cache.release(gradients_state, own, false);
@@ -207,7 +224,8 @@ void Trainer::read_job_vector() {
   r.replica_bytes = v[job_replica];
   r.control_bytes = v[job_control];
   r.skipped_replicas = static_cast<int64_t>(v[job_skipped]);
-  if (settings_.peak_flops > 0) r.peak_share = settings_.flops_per_token * static_cast<double>(r.tokens) / r.step_seconds / settings_.peak_flops;
+  if (settings_.peak_flops > 0)
+    r.peak_share = settings_.flops_per_token * static_cast<double>(r.tokens) / r.step_seconds / settings_.peak_flops;
   if (v[job_stop] > 0 && !stop_) {
     stop_ = true;
     const std::string reason = io_.requests.reason();
@@ -221,8 +239,11 @@ void Trainer::read_job_vector() {
 
 void Trainer::throw_if_diverged() {
   if (!diverged_) return;
-  throw Error(ErrorKind::diverged, "training diverged: " + std::to_string(settings_.max_bad_steps) + " steps in a row had a loss or gradient that is not finite, the last at step " +
-                                       std::to_string(state_.step) + ". The weights or the data are damaged, or the learning rate is too high. Lower --train.lr or raise --train.warmup, and resume from the last checkpoint.");
+  throw Error(ErrorKind::diverged, "training diverged: " + std::to_string(settings_.max_bad_steps) +
+                                       " steps in a row had a loss or gradient that is not finite, the last at step " +
+                                       std::to_string(state_.step) +
+                                       ". The weights or the data are damaged, or the learning rate is too high. Lower --train.lr or raise "
+                                       "--train.warmup, and resume from the last checkpoint.");
 }
 
 void Trainer::evaluate_now(int64_t step) {
@@ -237,10 +258,15 @@ void Trainer::evaluate_now(int64_t step) {
   all_reduce_now(parts_.groups.world(), parts_.wait, bytes);
   validation_loss_ = result.loss;
   last_evaluation_ = step;
-  io_.metrics.record(JsonLine().add("kind", std::string("eval")).add("step", step).add("val_loss", result.loss).add("tokens", result.tokens).add("bytes", static_cast<int64_t>(bytes[0])));
+  io_.metrics.record(JsonLine()
+                         .add("kind", std::string("eval"))
+                         .add("step", step)
+                         .add("val_loss", result.loss)
+                         .add("tokens", result.tokens)
+                         .add("bytes", static_cast<int64_t>(bytes[0])));
   char text[128];
-  std::snprintf(text, sizeof text, "step %6lld  validation loss %.4f nats per token (perplexity %.3f) on %lld tokens", static_cast<long long>(step), result.loss, std::exp(result.loss),
-                static_cast<long long>(result.tokens));
+  std::snprintf(text, sizeof text, "step %6lld  validation loss %.4f nats per token (perplexity %.3f) on %lld tokens",
+                static_cast<long long>(step), result.loss, std::exp(result.loss), static_cast<long long>(result.tokens));
   parts_.log.info(text);
 }
 
@@ -257,11 +283,18 @@ void Trainer::checkpoint_now(int64_t step) {
   time_.checkpoint += seconds;
   if (!saved.good) {
     if (step == settings_.steps)
-      throw Error(ErrorKind::io, "the last checkpoint of the run could not be written (see above). Make room or choose another --run.dir and start again: the run goes on from the checkpoint before.");
+      throw Error(ErrorKind::io,
+                  "the last checkpoint of the run could not be written (see above). Make room or choose another --run.dir and start again: "
+                  "the run goes on from the checkpoint before.");
     return;
   }
   last_checkpoint_ = step;
-  io_.metrics.record(JsonLine().add("kind", std::string("checkpoint")).add("step", step).add("seconds", seconds).add("size", saved.bytes).add("bytes", static_cast<int64_t>(saved.mean_bytes)));
+  io_.metrics.record(JsonLine()
+                         .add("kind", std::string("checkpoint"))
+                         .add("step", step)
+                         .add("seconds", seconds)
+                         .add("size", saved.bytes)
+                         .add("bytes", static_cast<int64_t>(saved.mean_bytes)));
   parts_.log.info("step " + std::to_string(step) + "  checkpoint " + saved.where);
 }
 
@@ -292,8 +325,10 @@ void Trainer::verify_weights(int64_t step) {
     uint64_t other = 0;
     std::memcpy(&other, all.data() + static_cast<std::size_t>(r) * sizeof other, sizeof other);
     if (other != own)
-      throw Error(ErrorKind::inconsistent, "the weights of rank " + std::to_string(r) + " of the group differ from rank " + std::to_string(group.rank()) + "'s at step " + std::to_string(step) +
-                                               ", though they must be equal bit for bit. A device or its memory computes wrong values. Resume from the last checkpoint without that host.");
+      throw Error(ErrorKind::inconsistent, "the weights of rank " + std::to_string(r) + " of the group differ from rank " +
+                                               std::to_string(group.rank()) + "'s at step " + std::to_string(step) +
+                                               ", though they must be equal bit for bit. A device or its memory computes wrong values. "
+                                               "Resume from the last checkpoint without that host.");
   }
 }
 

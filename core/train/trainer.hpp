@@ -17,13 +17,13 @@ namespace nsp {
 struct TrainSettings {
   int64_t steps = 1;
   LrSchedule schedule;
-  double clip = 1.0;              // of the gradient's L2 norm; 0 = off
+  double clip = 1.0;  // of the gradient's L2 norm; 0 = off
   int64_t eval_every = 250, eval_batches = 20;
   int64_t checkpoint_every = 500;
   int64_t max_bad_steps = 20;
-  int64_t verify_every = 100;     // steps between comparisons of weight hashes; 0 = never
+  int64_t verify_every = 100;  // steps between comparisons of weight hashes; 0 = never
   double flops_per_token = 0;
-  double peak_flops = 0;          // of all ranks together, measured; 0 = not measured
+  double peak_flops = 0;  // of all ranks together, measured; 0 = not measured
 };
 
 enum class Outcome { finished, stopped };
@@ -59,7 +59,7 @@ class Trainer {
     double loss_sum = 0, tokens = 0, norm = 0;
     bool bad = false;
   };
-  struct PendingJob {   // a job vector on its way
+  struct PendingJob {  // a job vector on its way
     std::vector<double> values;
     WorkPtr work;
     StepRecord record;

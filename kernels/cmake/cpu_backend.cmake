@@ -88,9 +88,10 @@ function(nsp_add_cpu_backend arch)
   target_link_libraries(${module} PRIVATE Kokkos::kokkos Threads::Threads ${NSP_GEMM_LIBRARIES} ${CMAKE_DL_LIBS})
   target_link_options(${module} PRIVATE -Wl,--exclude-libs,ALL -Wl,--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/nsp_plugin.map -Wl,--as-needed)
   set_property(TARGET ${module} APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/nsp_plugin.map)
-  set_target_properties(${module} ${objects} ${descriptor} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  set_target_properties(${module} ${objects} ${descriptor} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    INTERPROCEDURAL_OPTIMIZATION OFF)
   set_target_properties(${module} PROPERTIES LINKER_LANGUAGE CXX
-    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${NSP_MODULE_DIR} INTERPROCEDURAL_OPTIMIZATION OFF)
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${NSP_MODULE_DIR})
   if(NSP_SANITIZE)
     target_compile_options(${objects} PRIVATE -fsanitize=${NSP_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
     target_link_options(${module} PRIVATE -fsanitize=${NSP_SANITIZE})

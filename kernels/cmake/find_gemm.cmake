@@ -17,19 +17,34 @@ endif()
 set(NSP_GEMM_LIBRARIES ${BLAS_LIBRARIES})
 set(NSP_GEMM_SOURCES ops/gemm_cblas.cpp)
 
-# By library and header: the CMake package of Debian's oneDNN insists on OpenCL's development files.
+# By library and header: the CMake package of Debian's oneDNN insists on OpenCL's development files. Each of our threads
+# computes a tile of its own, so oneDNN must be told to stay on the caller's thread, which works for its OpenMP and
+# sequential builds.
 set(nsp_onednn "not used")
+set(NSP_GEMM_INCLUDE_DIRS ${NSP_CBLAS_INCLUDE_DIR})
 if(NSP_USE_ONEDNN)
   find_path(NSP_ONEDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
   find_library(NSP_ONEDNN_LIBRARY dnnl)
+  find_package(OpenMP QUIET COMPONENTS CXX)
 endif()
-if(NSP_USE_ONEDNN AND NSP_ONEDNN_INCLUDE_DIR AND NSP_ONEDNN_LIBRARY)
-  list(APPEND NSP_GEMM_LIBRARIES ${NSP_ONEDNN_LIBRARY})
+if(NSP_USE_ONEDNN AND NSP_ONEDNN_INCLUDE_DIR AND NSP_ONEDNN_LIBRARY AND OpenMP_CXX_FOUND)
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_INCLUDES ${NSP_ONEDNN_INCLUDE_DIR})
+  check_cxx_source_compiles("
+    #include <oneapi/dnnl/dnnl_config.h>
+    #if DNNL_CPU_RUNTIME != DNNL_RUNTIME_OMP && DNNL_CPU_RUNTIME != DNNL_RUNTIME_SEQ
+    #error another threading
+    #endif
+    int main() { return 0; }" NSP_ONEDNN_THREADING_FITS)
+  unset(CMAKE_REQUIRED_INCLUDES)
+endif()
+if(NSP_ONEDNN_THREADING_FITS)
+  list(APPEND NSP_GEMM_LIBRARIES ${NSP_ONEDNN_LIBRARY} ${OpenMP_CXX_LIBRARIES})
   list(APPEND NSP_GEMM_SOURCES ops/gemm_onednn.cpp)
-  set(NSP_GEMM_INCLUDE_DIRS ${NSP_CBLAS_INCLUDE_DIR} ${NSP_ONEDNN_INCLUDE_DIR})
+  list(APPEND NSP_GEMM_INCLUDE_DIRS ${NSP_ONEDNN_INCLUDE_DIR})
+  set_source_files_properties(ops/gemm_onednn.cpp PROPERTIES COMPILE_OPTIONS "${OpenMP_CXX_FLAGS}")
   set(nsp_onednn "${NSP_ONEDNN_LIBRARY}")
 else()
   list(APPEND NSP_GEMM_SOURCES ops/gemm_no_onednn.cpp)
-  set(NSP_GEMM_INCLUDE_DIRS ${NSP_CBLAS_INCLUDE_DIR})
 endif()
 message(STATUS "nsp kernels: CBLAS ${BLAS_LIBRARIES}, oneDNN ${nsp_onednn}")

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 
@@ -16,10 +16,25 @@ namespace {
 
 constexpr uint64_t kCopyBlock = uint64_t{1} << 20;  // bytes that one thread copies at a time
 
-// The text of a failed open of this thread; kept until its next one.
-std::string& open_error() {
-  thread_local std::string text;
-  return text;
+// The text of the last failed open.
+class OpenError {
+ public:
+  void set(const std::string& text) {
+    std::lock_guard lock(mutex_);
+    text_ = text;
+  }
+  const char* get() {
+    std::lock_guard lock(mutex_);
+    return text_.c_str();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string text_;
+};
+OpenError& open_error() {
+  static OpenError error;
+  return error;
 }
 
 // Runs f and turns what it throws into a status and the device's error text.
@@ -53,18 +68,20 @@ std::string processor_name() {
   return "CPU";
 }
 
-int32_t device_count() { return 1; }
+int32_t device_count() {
+  return 1;
+}
 
 nsp_status open(int32_t index, const nsp_device_config* config, nsp_device** out) {
   if (out == nullptr || config == nullptr || config->size < sizeof(nsp_device_config) || index != 0 || config->threads < 1) {
-    open_error() = index != 0 ? "there is one CPU device, index 0" : "open needs a configuration with at least one thread";
+    open_error().set(index != 0 ? "there is one CPU device, index 0" : "open needs a configuration with at least one thread");
     return NSP_ERR_ARGUMENT;
   }
   try {
     *out = new nsp_device(Executor::instance(config->threads));
     return NSP_OK;
   } catch (const std::exception& e) {
-    open_error() = e.what();
+    open_error().set(e.what());
     return NSP_ERR_DEVICE;
   }
 }
@@ -93,13 +110,11 @@ nsp_status info(nsp_device* device, nsp_device_info* out) {
 }
 
 const char* last_error(nsp_device* device) {
-  thread_local std::string text;  // a copy: the executor may set another one meanwhile
   try {
-    text = device == nullptr ? open_error() : device->error();
+    return device == nullptr ? open_error().get() : device->error();
   } catch (const std::exception&) {
     return "no memory for the text of an error";
   }
-  return text.c_str();
 }
 
 int32_t supports(nsp_device*, int32_t op, int32_t dtype) {
@@ -138,7 +153,9 @@ nsp_status event_create(nsp_device* device, nsp_event** out) {
   return guarded(device, [&] { *out = new nsp_event; });
 }
 
-void event_destroy(nsp_event* event) { delete event; }
+void event_destroy(nsp_event* event) {
+  delete event;
+}
 
 nsp_status event_record(nsp_stream* stream, nsp_event* event) {
   nsp_device* device = stream->device;
@@ -154,10 +171,16 @@ nsp_status event_record(nsp_stream* stream, nsp_event* event) {
 }
 
 // Nothing to do: the record is in the one queue already, ahead of whatever this stream enqueues later.
-nsp_status stream_wait(nsp_stream*, nsp_event*) { return NSP_OK; }
+nsp_status stream_wait(nsp_stream*, nsp_event*) {
+  return NSP_OK;
+}
 
-int32_t event_query(nsp_event* event) { return event->state->query(); }
-int32_t event_wait(nsp_event* event, int64_t microseconds) { return event->state->wait(std::max<int64_t>(microseconds, 0)); }
+int32_t event_query(nsp_event* event) {
+  return event->state->query();
+}
+int32_t event_wait(nsp_event* event, int64_t microseconds) {
+  return event->state->wait(std::max<int64_t>(microseconds, 0));
+}
 
 nsp_status copy(nsp_stream* stream, void* destination, const void* source, uint64_t bytes) {
   if (bytes == 0) return NSP_OK;
@@ -192,10 +215,10 @@ nsp_status fill(nsp_stream* stream, void* destination, int32_t byte, uint64_t by
 }  // namespace
 
 const nsp_backend* backend_table() {
-  static const nsp_backend table = {sizeof(nsp_backend), NSP_ABI_MAJOR, NSP_ABI_MINOR, &kOpTable,     device_count, open,
-                                    close,               info,          last_error,    supports,      allocate,     release,
-                                    stream_create,       stream_destroy, event_create, event_destroy, event_record, stream_wait,
-                                    event_query,         event_wait,    copy,          fill,          nullptr};
+  static const nsp_backend table = {
+      sizeof(nsp_backend), NSP_ABI_MAJOR, NSP_ABI_MINOR, &kOpTable,  device_count,  open,           close,        info,
+      last_error,          supports,      allocate,      release,    stream_create, stream_destroy, event_create, event_destroy,
+      event_record,        stream_wait,   event_query,   event_wait, copy,          fill,           nullptr};
   return &table;
 }
 

@@ -8,9 +8,10 @@ void nsp_device::set_error(const std::string& text) {
   error_ = text;
 }
 
-std::string nsp_device::error() const {
+const char* nsp_device::error() {
   std::lock_guard lock(mutex_);
-  return error_;
+  if (reported_ != error_) reported_ = error_;
+  return reported_.c_str();
 }
 
 void nsp_device::fail(const std::string& text) {

@@ -21,15 +21,16 @@ struct nsp_device {
   std::atomic<bool> failed{false};
 
   void set_error(const std::string& text);
-  std::string error() const;
+  // The text of last_error: stays where it is until the error changes and this is called again.
+  const char* error();
   // Runs `work` on the executor, behind everything enqueued before; an exception out of it fails the device. Any thread.
   void enqueue(std::function<void(nsp::cpu::Context&)> work);
   void wait_for_all();  // sleeps until everything enqueued so far has run
 
  private:
   void fail(const std::string& text);  // keeps the first failure's text
-  mutable std::mutex mutex_;
-  std::string error_;
+  std::mutex mutex_;
+  std::string error_, reported_;
 };
 
 // All streams share the executor's queue; a stream only says whose device it is.

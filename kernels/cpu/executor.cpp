@@ -39,7 +39,8 @@ Executor& Executor::instance(int threads) {
     owner = getpid();
   }
   if (!executor->failure_.empty()) throw std::runtime_error(executor->failure_);
-  if (owner != getpid()) throw std::runtime_error("this process was forked after its parent had opened the device; threads do not survive a fork");
+  if (owner != getpid())
+    throw std::runtime_error("this process was forked after its parent had opened the device; threads do not survive a fork");
   return *executor;
 }
 

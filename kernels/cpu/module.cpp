@@ -38,10 +38,12 @@ int64_t probe(char* reason, uint64_t reason_size) {
   return 0;
 }
 
-void* create(const void*) { return const_cast<nsp_backend*>(nsp::cpu::backend_table()); }
+void* create(const void*) {
+  return const_cast<nsp_backend*>(nsp::cpu::backend_table());
+}
 void destroy(void*) {}  // the table is static
 
 }  // namespace
 
-NSP_PLUGIN_DEFINE(NSP_ABI_C, NSP_MODULE_CPU_BITS, "backend", NSP_MODULE_NAME, NSP_MODULE_VERSION, NSP_MODULE_SUMMARY, nullptr, 0, create, destroy,
-                  probe);
+NSP_PLUGIN_DEFINE(NSP_ABI_C, NSP_MODULE_CPU_BITS, "backend", NSP_MODULE_NAME, NSP_MODULE_VERSION, NSP_MODULE_SUMMARY, nullptr, 0, create,
+                  destroy, probe);

@@ -9,10 +9,14 @@ namespace nsp::cpu {
 namespace {
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kSmallestBlock = std::size_t{1} << 20;
-std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t rounded(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 }  // namespace
 
-void Scratch::Free::operator()(void* pointer) const noexcept { std::free(pointer); }
+void Scratch::Free::operator()(void* pointer) const noexcept {
+  std::free(pointer);
+}
 
 void Scratch::add_block(std::size_t bytes) {
   Block block;

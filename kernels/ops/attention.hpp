@@ -23,7 +23,10 @@ struct AttentionMask {
 
   template <class Args>
   explicit AttentionMask(const Args& a)
-      : keys(a.k.size[1]), query_offset(a.query_offset), window(a.window), causal(a.causal != 0),
+      : keys(a.k.size[1]),
+        query_offset(a.query_offset),
+        window(a.window),
+        causal(a.causal != 0),
         document_start(static_cast<const int32_t*>(a.document_start.rank > 0 ? a.document_start.data : nullptr)),
         document_stride(a.document_start.rank > 0 ? a.document_start.stride[0] : 0) {}
 

@@ -101,10 +101,20 @@ struct Backward {
 void attention_backward(Context& context, const nsp_attention_backward_args& a) {
   const int64_t batch = a.q.size[0], key_heads = a.k.size[2];
   if (batch == 0 || key_heads == 0) return;
-  const Backward backward{HeadRows<float>(a.dq),      HeadRows<float>(a.dk),      HeadRows<float>(a.dv),    HeadRows<const float>(a.dout),
-                          HeadRows<const float>(a.q), HeadRows<const float>(a.k), HeadRows<const float>(a.v), HeadRows<const float>(a.out),
-                          a.lse,                      AttentionMask(a),           a.q.size[1],              a.q.size[2] / key_heads,
-                          a.q.size[3],                a.scale};
+  const Backward backward{HeadRows<float>(a.dq),
+                          HeadRows<float>(a.dk),
+                          HeadRows<float>(a.dv),
+                          HeadRows<const float>(a.dout),
+                          HeadRows<const float>(a.q),
+                          HeadRows<const float>(a.k),
+                          HeadRows<const float>(a.v),
+                          HeadRows<const float>(a.out),
+                          a.lse,
+                          AttentionMask(a),
+                          a.q.size[1],
+                          a.q.size[2] / key_heads,
+                          a.q.size[3],
+                          a.scale};
   parallel_tasks(context, "nsp attention backward", batch * key_heads, backward.scratch_floats(),
                  [&](int64_t task, float* scratch) { backward.key_head(task / key_heads, task % key_heads, scratch); });
 }

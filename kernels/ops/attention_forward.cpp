@@ -17,7 +17,8 @@ constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 // Turns one row of scores into probabilities relative to the running maximum; rescales what was gathered before.
 // Kept out of line: inside a parallel region the compiler keeps the maximum and the sum in memory.
-[[gnu::noinline]] void softmax_row(float* scores, KeyRange seen, int64_t width, float scale, float& maximum, float& sum, float* out, int64_t size) {
+[[gnu::noinline]] void softmax_row(float* scores, KeyRange seen, int64_t width, float scale, float& maximum, float& sum, float* out,
+                                   int64_t size) {
   if (seen.hi <= seen.lo) {
     std::fill(scores, scores + width, 0.0f);
     return;
@@ -76,7 +77,8 @@ struct Forward {
         transposed = true;
         small_gemm(rows, kKeyBlock, size, {q.at(b, t, h), q.row, 1}, keys, kKeyBlock, scores, kKeyBlock, false);
         for (int64_t r = 0; r < rows; ++r) {
-          softmax_row(scores + r * kKeyBlock, ranges.within(r, key, width), width, scale, maximum[t + r], sum[t + r], out.at(b, t + r, h), size);
+          softmax_row(scores + r * kKeyBlock, ranges.within(r, key, width), width, scale, maximum[t + r], sum[t + r], out.at(b, t + r, h),
+                      size);
         }
         // Only keys that some row sees: what lies beyond may never have been written.
         small_gemm(rows, size, hi - lo, {scores + lo, kKeyBlock, 1}, v.at(b, key + lo, h / group), v.row, out.at(b, t, h), out.row, true);
@@ -102,8 +104,16 @@ struct Forward {
 void attention_forward(Context& context, const nsp_attention_forward_args& a) {
   const int64_t batch = a.q.size[0], heads = a.q.size[2];
   if (batch == 0 || heads == 0) return;
-  const Forward forward{HeadRows<float>(a.out), HeadRows<const float>(a.q), HeadRows<const float>(a.k), HeadRows<const float>(a.v), a.lse,
-                        AttentionMask(a), a.q.size[1], heads / a.k.size[2], a.q.size[3], a.scale};
+  const Forward forward{HeadRows<float>(a.out),
+                        HeadRows<const float>(a.q),
+                        HeadRows<const float>(a.k),
+                        HeadRows<const float>(a.v),
+                        a.lse,
+                        AttentionMask(a),
+                        a.q.size[1],
+                        heads / a.k.size[2],
+                        a.q.size[3],
+                        a.scale};
   parallel_tasks(context, "nsp attention", batch * heads, forward.scratch_floats(),
                  [&](int64_t task, float* scratch) { forward.head(task / heads, task % heads, scratch); });
 }

@@ -7,11 +7,15 @@ namespace {
 uint64_t size_of(int32_t dtype) {
   switch (dtype) {
     case NSP_F32:
-    case NSP_I32: return 4;
-    case NSP_BF16: return 2;
+    case NSP_I32:
+      return 4;
+    case NSP_BF16:
+      return 2;
     case NSP_F64:
-    case NSP_I64: return 8;
-    default: return 1;
+    case NSP_I64:
+      return 8;
+    default:
+      return 1;
   }
 }
 
@@ -42,7 +46,9 @@ std::string letters_of(std::initializer_list<Dim*> shape) {
 
 }  // namespace
 
-void Checker::fail(const char* name, const std::string& text) const { throw ArgumentError(std::string(op_) + ": " + name + " " + text); }
+void Checker::fail(const char* name, const std::string& text) const {
+  throw ArgumentError(std::string(op_) + ": " + name + " " + text);
+}
 
 void Checker::require(bool condition, const std::string& text) const {
   if (!condition) throw ArgumentError(std::string(op_) + ": " + text);
@@ -61,7 +67,8 @@ void Checker::tensor(const char* name, const nsp_tensor& t, int32_t dtype, std::
       dim->value = t.size[d];
       dim->from = name;
     } else if (dim->value != t.size[d]) {
-      fail(name, "is " + shape_of(t) + ", expected " + letters_of(shape) + " with " + dim->letter + " = " + std::to_string(dim->value) + " as in " + dim->from);
+      fail(name, "is " + shape_of(t) + ", expected " + letters_of(shape) + " with " + dim->letter + " = " + std::to_string(dim->value) +
+                     " as in " + dim->from);
     }
     elements *= t.size[d++];
   }

@@ -23,9 +23,9 @@ struct Dim {
 };
 
 enum class Layout {
-  rows,   // stride 1 in the last dimension, outer strides free
-  matrix, // rank 2, stride 1 in the last dimension, rows that do not overlap (what BLAS takes)
-  any     // all strides free
+  rows,    // stride 1 in the last dimension, outer strides free
+  matrix,  // rank 2, stride 1 in the last dimension, rows that do not overlap (what BLAS takes)
+  any      // all strides free
 };
 
 class Checker {

@@ -12,7 +12,8 @@ namespace nsp::cpu {
 struct RowBlocks {
   static constexpr int64_t kMost = 64;  // bounds the working memory at 64 rows of partial sums
   int64_t rows, per_block, count;
-  explicit RowBlocks(int64_t n) : rows(n), per_block(std::max<int64_t>(16, (n + kMost - 1) / kMost)), count((n + per_block - 1) / per_block) {}
+  explicit RowBlocks(int64_t n)
+      : rows(n), per_block(std::max<int64_t>(16, (n + kMost - 1) / kMost)), count((n + per_block - 1) / per_block) {}
 };
 
 // target[c] += sum over blocks of partial[block * stride + c], in the order of the blocks, in double.

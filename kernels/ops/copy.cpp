@@ -73,11 +73,15 @@ void copy(Context&, const nsp_copy_args& a) {
   }
   switch (a.x.dtype) {
     case NSP_F64:
-    case NSP_I64: return copy_as<uint64_t>(a.x, a.out);
+    case NSP_I64:
+      return copy_as<uint64_t>(a.x, a.out);
     case NSP_F32:
-    case NSP_I32: return copy_as<uint32_t>(a.x, a.out);
-    case NSP_BF16: return copy_as<uint16_t>(a.x, a.out);
-    default: return copy_as<uint8_t>(a.x, a.out);
+    case NSP_I32:
+      return copy_as<uint32_t>(a.x, a.out);
+    case NSP_BF16:
+      return copy_as<uint16_t>(a.x, a.out);
+    default:
+      return copy_as<uint8_t>(a.x, a.out);
   }
 }
 

@@ -47,9 +47,7 @@ void embedding_forward(Context&, const nsp_embedding_forward_args& a) {
   const Matrix<const float> table(a.table);
   const auto* tokens = static_cast<const int32_t*>(a.tokens.data);
   if (!present(a.positions)) {
-    parallel_items("nsp embedding", out.rows, out.columns, [=](int64_t n) {
-      std::copy_n(table.row(tokens[n]), out.columns, out.row(n));
-    });
+    parallel_items("nsp embedding", out.rows, out.columns, [=](int64_t n) { std::copy_n(table.row(tokens[n]), out.columns, out.row(n)); });
     return;
   }
   check_indices("embedding_forward", "positions", a.positions, a.position_table.size[0]);

@@ -7,11 +7,17 @@ namespace nsp::cpu {
 
 struct OnednnKernels::State {};
 
-bool OnednnKernels::available() { return false; }
+bool OnednnKernels::available() {
+  return false;
+}
 OnednnKernels::OnednnKernels() = default;
 OnednnKernels::~OnednnKernels() = default;
 void OnednnKernels::make_room() {}
-int OnednnKernels::prepare(const Gemm&) { throw std::logic_error("matmul: this module was built without oneDNN"); }
-void OnednnKernels::run(int, const float*, const float*, float*) const { throw std::logic_error("matmul: this module was built without oneDNN"); }
+int OnednnKernels::prepare(const Gemm&) {
+  throw std::logic_error("matmul: this module was built without oneDNN");
+}
+void OnednnKernels::run(int, const float*, const float*, float*) const {
+  throw std::logic_error("matmul: this module was built without oneDNN");
+}
 
 }  // namespace nsp::cpu

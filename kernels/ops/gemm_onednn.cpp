@@ -1,11 +1,9 @@
+#include <omp.h>
+
 #include <map>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <tuple>
 #include <vector>
-
-#if defined(_OPENMP)
-#include <omp.h>
-#endif
 
 #include "ops/gemm.hpp"
 
@@ -18,13 +16,11 @@ using Key = std::tuple<int64_t, int64_t, int64_t, bool, bool, int64_t, int64_t, 
 // oneDNN plans a product for as many threads as it may use when it is made; each of ours runs on one.
 class OneThread {
  public:
-#if defined(_OPENMP)
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
   ~OneThread() { omp_set_num_threads(before_); }
 
  private:
   int before_;
-#endif
 };
 
 dnnl::memory::desc matrix(int64_t rows, int64_t columns, bool transposed, int64_t stride) {
@@ -45,7 +41,9 @@ struct OnednnKernels::State {
   std::vector<Kernel> kernels;
 };
 
-bool OnednnKernels::available() { return true; }
+bool OnednnKernels::available() {
+  return true;
+}
 OnednnKernels::OnednnKernels() : state_(std::make_unique<State>()) {}
 OnednnKernels::~OnednnKernels() = default;
 

@@ -18,6 +18,8 @@ NSP_OP_LIST(NSP_KERNEL)
 NSP_OP_LIST(NSP_CHECK)
 #undef NSP_CHECK
 
-inline bool present(const nsp_tensor& t) { return t.rank > 0; }
+inline bool present(const nsp_tensor& t) {
+  return t.rank > 0;
+}
 
 }  // namespace nsp::cpu

@@ -26,7 +26,9 @@ inline void kokkos_initialize(int threads) {
 #endif
 }
 
-inline int kokkos_concurrency() { return ExecutionSpace().concurrency(); }
+inline int kokkos_concurrency() {
+  return ExecutionSpace().concurrency();
+}
 
 template <class F>
 void for_each_pool_thread(F f) {

@@ -12,7 +12,9 @@ namespace nsp::cpu::kernels {
 namespace {
 
 // Stride of a matrix for BLAS, which wants at least one full row even where there is but one.
-int64_t row_stride(const nsp_tensor& t) { return std::max<int64_t>({t.size[0] > 1 ? t.stride[0] : t.size[1], t.size[1], 1}); }
+int64_t row_stride(const nsp_tensor& t) {
+  return std::max<int64_t>({t.size[0] > 1 ? t.stride[0] : t.size[1], t.size[1], 1});
+}
 
 // A tile starts as the bias, to which the product is added: libraries scale the old C anyway, so this costs nothing more.
 void start_with(const float* bias, float* c, int64_t rows, int64_t columns, int64_t stride) {

@@ -28,12 +28,9 @@ struct Row {
   GemmLibrary library;
 };
 constexpr Row kTable[] = {
-    {InstructionSet::avx512, 65536, kAny, GemmLibrary::cblas},
-    {InstructionSet::avx512, kAny, kAny, GemmLibrary::onednn},
-    {InstructionSet::avx2, 65536, kAny, GemmLibrary::cblas},
-    {InstructionSet::avx2, kAny, 64, GemmLibrary::onednn},
-    {InstructionSet::avx2, kAny, kAny, GemmLibrary::cblas},
-    {InstructionSet::sse, kAny, kAny, GemmLibrary::cblas},
+    {InstructionSet::avx512, 65536, kAny, GemmLibrary::cblas}, {InstructionSet::avx512, kAny, kAny, GemmLibrary::onednn},
+    {InstructionSet::avx2, 65536, kAny, GemmLibrary::cblas},   {InstructionSet::avx2, kAny, 64, GemmLibrary::onednn},
+    {InstructionSet::avx2, kAny, kAny, GemmLibrary::cblas},    {InstructionSet::sse, kAny, kAny, GemmLibrary::cblas},
 };
 
 // Below this many multiply-adds a product is one tile: waking a thread costs as much.
@@ -67,7 +64,8 @@ double relative_time(const Gemm& whole, int64_t m, int64_t n) {
 InstructionSet instruction_set() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) return InstructionSet::avx512;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
+    return InstructionSet::avx512;
   if (__builtin_cpu_supports("avx2")) return InstructionSet::avx2;
 #endif
   return InstructionSet::sse;
@@ -76,9 +74,8 @@ InstructionSet instruction_set() {
 GemmLibrary choose_library(const Gemm& whole, InstructionSet set, bool have_onednn) {
   if (!have_onednn) return GemmLibrary::cblas;
   const int64_t work = whole.m * whole.n * whole.k, side = std::min({whole.m, whole.n, whole.k});
-  const Row* row = std::find_if(std::begin(kTable), std::end(kTable), [&](const Row& r) {
-    return r.set == set && work < r.work_below && side <= r.short_side_to;
-  });
+  const Row* row = std::find_if(std::begin(kTable), std::end(kTable),
+                                [&](const Row& r) { return r.set == set && work < r.work_below && side <= r.short_side_to; });
   return row == std::end(kTable) ? GemmLibrary::cblas : row->library;
 }
 

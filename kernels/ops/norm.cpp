@@ -42,8 +42,8 @@ struct Statistics {
 }
 
 // One row of layernorm_backward. d may be dx: element c of it is read before it is written.
-[[gnu::noinline]] void layernorm_backward_row(float* dx, float* dw, float* db, const float* d, const float* x, const float* w, float mean, float rstd,
-                            int64_t columns, bool accumulate) {
+[[gnu::noinline]] void layernorm_backward_row(float* dx, float* dw, float* db, const float* d, const float* x, const float* w, float mean,
+                                              float rstd, int64_t columns, bool accumulate) {
   float sum = 0.0f, product = 0.0f;
 #pragma omp simd reduction(+ : sum, product)
   for (int64_t c = 0; c < columns; ++c) {
@@ -64,7 +64,8 @@ struct Statistics {
 }
 
 // One row of rmsnorm_backward, likewise.
-[[gnu::noinline]] void rmsnorm_backward_row(float* dx, float* dw, const float* d, const float* x, const float* w, float rstd, int64_t columns, bool accumulate) {
+[[gnu::noinline]] void rmsnorm_backward_row(float* dx, float* dw, const float* d, const float* x, const float* w, float rstd,
+                                            int64_t columns, bool accumulate) {
   float product = 0.0f;
 #pragma omp simd reduction(+ : product)
   for (int64_t c = 0; c < columns; ++c) {

@@ -32,9 +32,15 @@ void reduction(const char* op, const char* name, const nsp_tensor& out, int32_t 
 
 }  // namespace
 
-void check(const nsp_gelu_forward_args& a) { same_matrix("gelu_forward", {{"out", &a.out}, {"x", &a.x}}); }
-void check(const nsp_gelu_backward_args& a) { same_matrix("gelu_backward", {{"dx", &a.dx}, {"dout", &a.dout}, {"x", &a.x}}); }
-void check(const nsp_swiglu_forward_args& a) { same_matrix("swiglu_forward", {{"out", &a.out}, {"gate", &a.gate}, {"up", &a.up}}); }
+void check(const nsp_gelu_forward_args& a) {
+  same_matrix("gelu_forward", {{"out", &a.out}, {"x", &a.x}});
+}
+void check(const nsp_gelu_backward_args& a) {
+  same_matrix("gelu_backward", {{"dx", &a.dx}, {"dout", &a.dout}, {"x", &a.x}});
+}
+void check(const nsp_swiglu_forward_args& a) {
+  same_matrix("swiglu_forward", {{"out", &a.out}, {"gate", &a.gate}, {"up", &a.up}});
+}
 void check(const nsp_swiglu_backward_args& a) {
   same_matrix("swiglu_backward", {{"dgate", &a.dgate}, {"dup", &a.dup}, {"dout", &a.dout}, {"gate", &a.gate}, {"up", &a.up}});
 }
@@ -46,11 +52,21 @@ void check(const nsp_copy_args& a) {
   Dim d[NSP_MAX_RANK] = {{"d0"}, {"d1"}, {"d2"}, {"d3"}, {"d4"}};
   for (const auto& [name, tensor] : {Named{"x", &a.x}, {"out", &a.out}}) {
     switch (a.x.rank) {
-      case 1: c.tensor(name, *tensor, a.x.dtype, {&d[0]}, Layout::any); break;
-      case 2: c.tensor(name, *tensor, a.x.dtype, {&d[0], &d[1]}, Layout::any); break;
-      case 3: c.tensor(name, *tensor, a.x.dtype, {&d[0], &d[1], &d[2]}, Layout::any); break;
-      case 4: c.tensor(name, *tensor, a.x.dtype, {&d[0], &d[1], &d[2], &d[3]}, Layout::any); break;
-      default: c.tensor(name, *tensor, a.x.dtype, {&d[0], &d[1], &d[2], &d[3], &d[4]}, Layout::any); break;
+      case 1:
+        c.tensor(name, *tensor, a.x.dtype, {&d[0]}, Layout::any);
+        break;
+      case 2:
+        c.tensor(name, *tensor, a.x.dtype, {&d[0], &d[1]}, Layout::any);
+        break;
+      case 3:
+        c.tensor(name, *tensor, a.x.dtype, {&d[0], &d[1], &d[2]}, Layout::any);
+        break;
+      case 4:
+        c.tensor(name, *tensor, a.x.dtype, {&d[0], &d[1], &d[2], &d[3]}, Layout::any);
+        break;
+      default:
+        c.tensor(name, *tensor, a.x.dtype, {&d[0], &d[1], &d[2], &d[3], &d[4]}, Layout::any);
+        break;
     }
   }
 }
@@ -64,12 +80,24 @@ void check(const nsp_cast_args& a) {
   c.tensor("out", a.out, a.out.dtype, {&n});
 }
 
-void check(const nsp_scale_args& a) { same_vector("scale", {{"x", &a.x}}); }
-void check(const nsp_axpy_args& a) { same_vector("axpy", {{"y", &a.y}, {"x", &a.x}}); }
-void check(const nsp_lerp_args& a) { same_vector("lerp", {{"out", &a.out}, {"base", &a.base}, {"x", &a.x}, {"origin", &a.origin}}); }
-void check(const nsp_sum_args& a) { reduction("sum", "out", a.out, NSP_F64, a.x); }
-void check(const nsp_sum_of_squares_args& a) { reduction("sum_of_squares", "out", a.out, NSP_F64, a.x); }
-void check(const nsp_all_finite_args& a) { reduction("all_finite", "bad", a.bad, NSP_I32, a.x); }
+void check(const nsp_scale_args& a) {
+  same_vector("scale", {{"x", &a.x}});
+}
+void check(const nsp_axpy_args& a) {
+  same_vector("axpy", {{"y", &a.y}, {"x", &a.x}});
+}
+void check(const nsp_lerp_args& a) {
+  same_vector("lerp", {{"out", &a.out}, {"base", &a.base}, {"x", &a.x}, {"origin", &a.origin}});
+}
+void check(const nsp_sum_args& a) {
+  reduction("sum", "out", a.out, NSP_F64, a.x);
+}
+void check(const nsp_sum_of_squares_args& a) {
+  reduction("sum_of_squares", "out", a.out, NSP_F64, a.x);
+}
+void check(const nsp_all_finite_args& a) {
+  reduction("all_finite", "bad", a.bad, NSP_I32, a.x);
+}
 
 void check(const nsp_random_fill_args& a) {
   same_vector("random_fill", {{"x", &a.x}});

@@ -14,7 +14,8 @@ struct Words {
 };
 
 Words philox(uint64_t block, uint64_t stream, uint64_t seed) {
-  Words c = {{static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), static_cast<uint32_t>(stream), static_cast<uint32_t>(stream >> 32)}};
+  Words c = {{static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), static_cast<uint32_t>(stream),
+              static_cast<uint32_t>(stream >> 32)}};
   uint32_t key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
   for (int round = 0; round < 10; ++round) {
     const uint64_t p0 = uint64_t{0xD2511F53u} * c.w[0], p1 = uint64_t{0xCD9E8D57u} * c.w[2];
@@ -26,7 +27,9 @@ Words philox(uint64_t block, uint64_t stream, uint64_t seed) {
   return c;
 }
 
-float uniform(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
+float uniform(uint32_t word) {
+  return static_cast<float>(word >> 8) * 0x1p-24f;
+}
 
 // The four values of a block. Box-Muller: words 0 and 1 give values 0 (cosine) and 1 (sine), words 2 and 3 the others.
 // The radius takes its uniform number from (0,1], so that its logarithm is finite.

@@ -36,9 +36,8 @@ void reduce(Context& context, const nsp_tensor& out, const nsp_tensor& input, bo
   const Vector<const float> x(input);
   const int64_t blocks = (x.size + kBlock - 1) / kBlock;
   double* partial = context.scratch.doubles(static_cast<std::size_t>(blocks));
-  parallel_blocks("nsp sum", x.size, kBlock, [=](int64_t lo, int64_t hi, int64_t block) {
-    partial[block] = block_sum<Square>(x.data + lo, hi - lo);
-  });
+  parallel_blocks("nsp sum", x.size, kBlock,
+                  [=](int64_t lo, int64_t hi, int64_t block) { partial[block] = block_sum<Square>(x.data + lo, hi - lo); });
   double total = 0.0;
   for (int64_t block = 0; block < blocks; ++block) total += partial[block];
   double* result = static_cast<double*>(out.data);
@@ -47,8 +46,12 @@ void reduce(Context& context, const nsp_tensor& out, const nsp_tensor& input, bo
 
 }  // namespace
 
-void sum(Context& context, const nsp_sum_args& a) { reduce<false>(context, a.out, a.x, a.accumulate != 0); }
-void sum_of_squares(Context& context, const nsp_sum_of_squares_args& a) { reduce<true>(context, a.out, a.x, a.accumulate != 0); }
+void sum(Context& context, const nsp_sum_args& a) {
+  reduce<false>(context, a.out, a.x, a.accumulate != 0);
+}
+void sum_of_squares(Context& context, const nsp_sum_of_squares_args& a) {
+  reduce<true>(context, a.out, a.x, a.accumulate != 0);
+}
 
 void all_finite(Context&, const nsp_all_finite_args& a) {
   const Vector<const float> x(a.x);

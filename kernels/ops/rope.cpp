@@ -50,7 +50,8 @@ void rope(Context& context, const nsp_rope_args& a) {
   const int64_t tokens = a.x.size[0] * a.x.size[1], half = a.x.size[3] / 2;
   if (half == 0 || tokens == 0) return;
   double* frequency = context.scratch.doubles(static_cast<std::size_t>(half));
-  for (int64_t d = 0; d < half; ++d) frequency[d] = std::pow(static_cast<double>(a.theta), -static_cast<double>(d) / static_cast<double>(half));
+  for (int64_t d = 0; d < half; ++d)
+    frequency[d] = std::pow(static_cast<double>(a.theta), -static_cast<double>(d) / static_cast<double>(half));
   const Rotation r{a.out, a.x, a.positions, frequency, a.inverse ? -1.0 : 1.0, a.x.size[1], a.x.size[2], half};
 
   int32_t first = r.position(0), last = first;
@@ -68,7 +69,8 @@ void rope(Context& context, const nsp_rope_args& a) {
   }
   float* tables = context.scratch.floats(static_cast<std::size_t>(span * 2 * half));
   parallel_items("nsp rope angles", span, 80 * half, [=](int64_t i) { r.angles(static_cast<int32_t>(first + i), tables + i * 2 * half); });
-  parallel_items("nsp rope", tokens, 4 * half * r.heads, [=](int64_t token) { r.rotate(token, tables + (r.position(token) - first) * 2 * half); });
+  parallel_items("nsp rope", tokens, 4 * half * r.heads,
+                 [=](int64_t token) { r.rotate(token, tables + (r.position(token) - first) * 2 * half); });
 }
 
 }  // namespace nsp::cpu::kernels

@@ -63,7 +63,8 @@ inline void panel(int64_t n, int64_t k, Operand a, const float* b, int64_t ldb, 
 
 using SmallGemmOperand = small_gemm_detail::Operand;
 
-inline void small_gemm(int64_t m, int64_t n, int64_t k, SmallGemmOperand a, const float* b, int64_t ldb, float* c, int64_t ldc, bool accumulate) {
+inline void small_gemm(int64_t m, int64_t n, int64_t k, SmallGemmOperand a, const float* b, int64_t ldb, float* c, int64_t ldc,
+                       bool accumulate) {
   using namespace small_gemm_detail;
   for (; m >= kRows; m -= kRows) {
     panel<kRows>(n, k, a, b, ldb, c, ldc, accumulate);
@@ -71,12 +72,18 @@ inline void small_gemm(int64_t m, int64_t n, int64_t k, SmallGemmOperand a, cons
     c += kRows * ldc;
   }
   switch (m) {
-    case 5: return panel<5>(n, k, a, b, ldb, c, ldc, accumulate);
-    case 4: return panel<4>(n, k, a, b, ldb, c, ldc, accumulate);
-    case 3: return panel<3>(n, k, a, b, ldb, c, ldc, accumulate);
-    case 2: return panel<2>(n, k, a, b, ldb, c, ldc, accumulate);
-    case 1: return panel<1>(n, k, a, b, ldb, c, ldc, accumulate);
-    default: return;
+    case 5:
+      return panel<5>(n, k, a, b, ldb, c, ldc, accumulate);
+    case 4:
+      return panel<4>(n, k, a, b, ldb, c, ldc, accumulate);
+    case 3:
+      return panel<3>(n, k, a, b, ldb, c, ldc, accumulate);
+    case 2:
+      return panel<2>(n, k, a, b, ldb, c, ldc, accumulate);
+    case 1:
+      return panel<1>(n, k, a, b, ldb, c, ldc, accumulate);
+    default:
+      return;
   }
 }
 

@@ -13,7 +13,8 @@ template <class Args>
 nsp_status run_op(nsp_stream* stream, const Args* args, const char* name, void (*kernel)(Context&, const Args&)) {
   nsp_device* device = stream->device;
   try {
-    if (args == nullptr || args->size < sizeof(Args)) throw ArgumentError(std::string(name) + ": the argument struct is smaller than this backend's");
+    if (args == nullptr || args->size < sizeof(Args))
+      throw ArgumentError(std::string(name) + ": the argument struct is smaller than this backend's");
     check(*args);
     if (device->failed) return NSP_ERR_DEVICE;  // the text is that of the op that failed
     device->enqueue([kernel, copy = *args](Context& context) { kernel(context, copy); });
@@ -27,8 +28,10 @@ nsp_status run_op(nsp_stream* stream, const Args* args, const char* name, void (
   }
 }
 
-#define NSP_ENTRY(name, tensors) \
-  nsp_status name##_entry(nsp_stream* stream, const nsp_##name##_args* args) { return run_op(stream, args, #name, kernels::name); }
+#define NSP_ENTRY(name, tensors)                                               \
+  nsp_status name##_entry(nsp_stream* stream, const nsp_##name##_args* args) { \
+    return run_op(stream, args, #name, kernels::name);                         \
+  }
 NSP_OP_LIST(NSP_ENTRY)
 #undef NSP_ENTRY
 

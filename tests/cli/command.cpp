@@ -17,7 +17,9 @@ namespace nsp::test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -60,7 +62,9 @@ Background::~Background() {
   unlink(file_.c_str());
 }
 
-std::string Background::output() const { return read_file(file_); }
+std::string Background::output() const {
+  return read_file(file_);
+}
 
 bool Background::wait_for(const std::string& text, double seconds) {
   const auto begin = Clock::now();
@@ -72,9 +76,13 @@ bool Background::wait_for(const std::string& text, double seconds) {
   return false;
 }
 
-void Background::signal(int number) { ::kill(pid_, number); }
+void Background::signal(int number) {
+  ::kill(pid_, number);
+}
 
-void Background::kill_all() { ::kill(-pid_, SIGKILL); }
+void Background::kill_all() {
+  ::kill(-pid_, SIGKILL);
+}
 
 Said Background::wait(double seconds) {
   Said said;
@@ -97,7 +105,9 @@ Said Background::wait(double seconds) {
   return said;
 }
 
-Said run(const std::string& command, double seconds) { return Background(command).wait(seconds); }
+Said run(const std::string& command, double seconds) {
+  return Background(command).wait(seconds);
+}
 
 TempFolder::TempFolder() {
   char name[] = "/tmp/nsp_cli_XXXXXX";
@@ -117,12 +127,16 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-void write_file(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
 
 std::string tiny_run(const std::string& run_dir, int steps) {
   const std::string golden = environment("NSP_TEST_SOURCE_DIR") + "/tests/golden/llmc_tiny/";
-  return " --model.init " + golden + "gpt2_124M.bin --data.path " + golden + "dev/data/tinyshakespeare/tiny_shakespeare_train.bin --data.val_path " + golden +
-         "dev/data/tinyshakespeare/tiny_shakespeare_val.bin --data.shuffle false --train.global_batch 4 --train.threads 1 --train.schedule constant --train.warmup 0 --train.lr 1e-3 --train.eval_batches 5" +
+  return " --model.init " + golden + "gpt2_124M.bin --data.path " + golden +
+         "dev/data/tinyshakespeare/tiny_shakespeare_train.bin --data.val_path " + golden +
+         "dev/data/tinyshakespeare/tiny_shakespeare_val.bin --data.shuffle false --train.global_batch 4 --train.threads 1 --train.schedule "
+         "constant --train.warmup 0 --train.lr 1e-3 --train.eval_batches 5" +
          " --run.dir " + run_dir + " --train.steps " + std::to_string(steps) + " ";
 }
 

@@ -8,8 +8,8 @@
 namespace nsp::test {
 
 struct Said {
-  int code = -1;       // exit code; 128 + n for signal n
-  std::string out;     // standard output and standard error together
+  int code = -1;    // exit code; 128 + n for signal n
+  std::string out;  // standard output and standard error together
   bool timed_out = false;
   bool contains(const std::string& text) const { return out.find(text) != std::string::npos; }
   int count(const std::string& text) const;  // occurrences
@@ -26,10 +26,10 @@ class Background {
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
-  pid_t pid() const noexcept { return pid_; }       // of the shell's exec: the command itself
+  pid_t pid() const noexcept { return pid_; }              // of the shell's exec: the command itself
   bool wait_for(const std::string& text, double seconds);  // until the output so far contains the text
-  void signal(int number);                          // to the command
-  void kill_all();                                  // SIGKILL to its whole process group
+  void signal(int number);                                 // to the command
+  void kill_all();                                         // SIGKILL to its whole process group
   Said wait(double seconds);
 
  private:

@@ -24,7 +24,9 @@ constexpr const char* longer_batch = "24";
 
 constexpr double patience = 300;  // seconds; on a crowded machine a run of a second takes half a minute
 
-void pause_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+void pause_ms(int ms) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+}
 
 std::string step_text(int step, int steps) {
   char text[64];
@@ -40,7 +42,8 @@ std::string checkpoint(const std::string& run_dir, int step) {
 
 // A file of held-out tokens that takes seconds to evaluate: the golden training tokens over and over.
 std::string long_token_file(const TempFolder& folder) {
-  const std::string shard = read_file(std::string(std::getenv("NSP_TEST_SOURCE_DIR")) + "/tests/golden/llmc_tiny/dev/data/tinyshakespeare/tiny_shakespeare_train.bin");
+  const std::string shard = read_file(std::string(std::getenv("NSP_TEST_SOURCE_DIR")) +
+                                      "/tests/golden/llmc_tiny/dev/data/tinyshakespeare/tiny_shakespeare_train.bin");
   constexpr int copies = 8;
   std::string header = shard.substr(0, 1024), tokens;
   for (int i = 0; i < copies; ++i) tokens += shard.substr(1024);
@@ -81,7 +84,8 @@ class Killed : public testing::TestWithParam<Setting> {
  protected:
   static constexpr int steps = 40, saved = 20;
   static std::string command(const std::string& run_dir) {
-    return ranks(GetParam().ranks) + " " + GetParam().options + " --train.checkpoint_every 20 --train.eval_every 8" + with(tiny_run(run_dir, steps), "--train.global_batch", longer_batch);
+    return ranks(GetParam().ranks) + " " + GetParam().options + " --train.checkpoint_every 20 --train.eval_every 8" +
+           with(tiny_run(run_dir, steps), "--train.global_batch", longer_batch);
   }
   // True if the run was killed between its first checkpoint and its end.
   static bool start_and_kill(const std::string& run_dir, int after_ms) {
@@ -125,11 +129,12 @@ TEST_P(Killed, GoesOnBitForBit) {
   EXPECT_EQ(read_scalars(whole, steps), read_scalars(run_dir, steps));
 }
 
-INSTANTIATE_TEST_SUITE_P(Resume, Killed,
-                         testing::Values(Setting{"DdpDegree1", 2, "--plugins ddp"}, Setting{"DdpDegree2", 4, "--plugins ddp,autosp --autosp.degree 2"},
-                                         Setting{"DeslocDegree1", 2, "--plugins desloc --desloc.kx 3 --desloc.ku 9 --desloc.kv 18"},
-                                         Setting{"DeslocDegree2", 4, "--plugins desloc,autosp --autosp.degree 2 --desloc.kx 3 --desloc.ku 9 --desloc.kv 18"}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Resume, Killed,
+    testing::Values(Setting{"DdpDegree1", 2, "--plugins ddp"}, Setting{"DdpDegree2", 4, "--plugins ddp,autosp --autosp.degree 2"},
+                    Setting{"DeslocDegree1", 2, "--plugins desloc --desloc.kx 3 --desloc.ku 9 --desloc.kv 18"},
+                    Setting{"DeslocDegree2", 4, "--plugins desloc,autosp --autosp.degree 2 --desloc.kx 3 --desloc.ku 9 --desloc.kv 18"}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 // Until a checkpoint is being written: its folder is there, and the manifest that completes it is not.
 bool wait_for_unfinished(const std::string& folder) {

@@ -110,6 +110,8 @@ std::string with(const std::string& command, const std::string& option, const st
   return command.substr(0, begin) + value + command.substr(command.find(' ', begin));
 }
 
-std::string ranks(int n) { return "env OMP_NUM_THREADS=1 NSP_TRAIN_THREADS=1 mpirun -np " + std::to_string(n) + " $NSP"; }
+std::string ranks(int n) {
+  return "env OMP_NUM_THREADS=1 NSP_TRAIN_THREADS=1 mpirun -np " + std::to_string(n) + " $NSP";
+}
 
 }  // namespace nsp::test

@@ -16,14 +16,17 @@ namespace {
 
 constexpr double tiny_parameters = 136192;  // of tests/golden/llmc_tiny at its true vocabulary of 500
 
-std::string golden(const std::string& name) { return std::string(std::getenv("NSP_TEST_SOURCE_DIR")) + "/tests/golden/llmc_tiny/" + name; }
+std::string golden(const std::string& name) {
+  return std::string(std::getenv("NSP_TEST_SOURCE_DIR")) + "/tests/golden/llmc_tiny/" + name;
+}
 
 // The numbers that follow a text in the reference output, in order.
 std::vector<double> expected(const std::string& text) {
   std::istringstream in(read_file(golden("expected_torch_fp64.txt")));
   std::vector<double> out;
   for (std::string line; std::getline(in, line);)
-    if (const std::size_t at = line.find(text); at != std::string::npos) out.push_back(std::strtod(line.c_str() + at + text.size(), nullptr));
+    if (const std::size_t at = line.find(text); at != std::string::npos)
+      out.push_back(std::strtod(line.c_str() + at + text.size(), nullptr));
   return out;
 }
 
@@ -32,7 +35,8 @@ class PreparedText : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder_ = new TempFolder;
-    const Said said = run("$NSP prepare --input '" + std::string(std::getenv("NSP_TEST_SOURCE_DIR")) + "/core/include/nsp/*' --output " + data());
+    const Said said =
+        run("$NSP prepare --input '" + std::string(std::getenv("NSP_TEST_SOURCE_DIR")) + "/core/include/nsp/*' --output " + data());
     ASSERT_EQ(said.code, 0) << said.out;
   }
   static void TearDownTestSuite() {
@@ -88,7 +92,8 @@ class EightRanks : public PreparedText, public testing::WithParamInterface<Degre
 TEST_P(EightRanks, TrainFromAnyFolder) {
   const TempFolder elsewhere;
   const Said said = run("env -C " + elsewhere.path() + " " + ranks(8) + " --plugins desloc,autosp --autosp.degree " + GetParam().given +
-                        " --desloc.kx 1 --desloc.ku 2 --desloc.kv 2 --data.path " + data() + " --train.steps 4 --train.global_batch 8 --train.lr 3e-3 --train.warmup 0 --train.eval_batches 1");
+                        " --desloc.kx 1 --desloc.ku 2 --desloc.kv 2 --data.path " + data() +
+                        " --train.steps 4 --train.global_batch 8 --train.lr 3e-3 --train.warmup 0 --train.eval_batches 1");
   ASSERT_EQ(said.code, 0) << said.out;
   EXPECT_TRUE(said.contains(GetParam().printed)) << said.out;
   EXPECT_EQ(said.count("ranks: 8 = "), 1) << said.out;
@@ -103,7 +108,8 @@ TEST_P(EightRanks, TrainFromAnyFolder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Run, EightRanks,
-                         testing::Values(Degree{"auto", "degree 1 by auto: 8 replicas of 1 rank"}, Degree{"2", "degree 2 as given: 4 replicas of 2 ranks"},
+                         testing::Values(Degree{"auto", "degree 1 by auto: 8 replicas of 1 rank"},
+                                         Degree{"2", "degree 2 as given: 4 replicas of 2 ranks"},
                                          Degree{"4", "degree 4 as given: 2 replicas of 4 ranks"}),
                          [](const auto& info) { return std::string("Degree") + info.param.given; });
 
@@ -113,7 +119,8 @@ struct Layout {
 class SyncBytes : public testing::TestWithParam<Layout> {
  protected:
   static std::string layout(const std::string& sync) {
-    return ranks(GetParam().replicas * GetParam().degree) + " --plugins " + sync + ",autosp --autosp.degree " + std::to_string(GetParam().degree);
+    return ranks(GetParam().replicas * GetParam().degree) + " --plugins " + sync + ",autosp --autosp.degree " +
+           std::to_string(GetParam().degree);
   }
   static double all_reduce() { return 2.0 * (GetParam().replicas - 1) * 4.0 * tiny_parameters; }  // bytes over all ranks
 };
@@ -127,8 +134,8 @@ TEST_P(SyncBytes, DeslocAddsUpOverAPeriod) {
   const std::vector<std::string> steps = records(folder / "run", "step");
   EXPECT_EQ(number(steps[0], "sync_bytes"), 0);
   EXPECT_EQ(number(steps[1], "sync_bytes"), 0);
-  EXPECT_EQ(number(steps[2], "sync_bytes"), all_reduce());          // step 3 has t = 2: parameters
-  EXPECT_EQ(number(steps[kv], "sync_bytes"), 3.0 * all_reduce());   // and t = Kv: all three
+  EXPECT_EQ(number(steps[2], "sync_bytes"), all_reduce());         // step 3 has t = 2: parameters
+  EXPECT_EQ(number(steps[kv], "sync_bytes"), 3.0 * all_reduce());  // and t = Kv: all three
   EXPECT_EQ(number(steps[0], "replica_bytes") > 0, GetParam().degree > 1);
 }
 
@@ -170,7 +177,8 @@ Seen read_with_h5py(const TempFolder& folder, const std::string& checkpoint) {
   const std::string output = folder / "h5py.bin";
   Said said;
   for (const char* python : {"python3", "/usr/bin/python3"}) {
-    said = run(std::string(python) + " " + std::getenv("NSP_TEST_SOURCE_DIR") + "/tests/cli/read_checkpoint.py " + checkpoint + "/manifest.h5 " + output);
+    said = run(std::string(python) + " " + std::getenv("NSP_TEST_SOURCE_DIR") + "/tests/cli/read_checkpoint.py " + checkpoint +
+               "/manifest.h5 " + output);
     if (said.code != 77 && said.code != 127) break;
   }
   if (said.code == 77 || said.code == 127) return seen;
@@ -257,20 +265,24 @@ TEST_F(Prepared, TextIsTrainedEvaluatedAndContinued) {
   const std::string run_dir = folder / "run";
   const std::string config = folder / "small.ini";
   write_file(config, "[model]\nlayers = 2\nhidden = 32\nheads = 2\ncontext = 64\n[data]\npath = " + data() +
-                         "\n[train]\nsteps = 30\nglobal_batch = 8\nlr = 1e-2\nwarmup = 5\neval_batches = 1000\nthreads = 1\n[run]\ndir = " + run_dir + "\n");
+                         "\n[train]\nsteps = 30\nglobal_batch = 8\nlr = 1e-2\nwarmup = 5\neval_batches = 1000\nthreads = 1\n[run]\ndir = " +
+                         run_dir + "\n");
   Said said = run("$NSP --config " + config + " --train.steps 40");  // the command line is stronger than the file
   ASSERT_EQ(said.code, 0) << said.out;
   const std::vector<std::string> found = losses(run_dir, 40);
   EXPECT_LT(std::strtod(found.back().c_str(), nullptr), 4.5) << said.out;
   const std::string resolved = read_file(run_dir + "/config.ini");
-  for (const char* line : {"steps = 40", "hidden = 32", "command line", "small.ini", "default"}) EXPECT_NE(resolved.find(line), std::string::npos) << line << "\n" << resolved;
+  for (const char* line : {"steps = 40", "hidden = 32", "command line", "small.ini", "default"})
+    EXPECT_NE(resolved.find(line), std::string::npos) << line << "\n" << resolved;
 
   // The same data through another program path gives the number of the run's own last evaluation.
   const double last = number(records(run_dir, "eval").back(), "val_loss");
   said = run("$NSP eval --run.dir " + run_dir);
   ASSERT_EQ(said.code, 0) << said.out;
   double loss = 0, perplexity = 0, bits = 0;
-  ASSERT_EQ(std::sscanf(said.out.c_str(), "step 40: loss %lf nats per token, perplexity %lf, %lf bits per byte", &loss, &perplexity, &bits), 3) << said.out;
+  ASSERT_EQ(std::sscanf(said.out.c_str(), "step 40: loss %lf nats per token, perplexity %lf, %lf bits per byte", &loss, &perplexity, &bits),
+            3)
+      << said.out;
   EXPECT_NEAR(loss, last, 1e-5);
   EXPECT_NEAR(perplexity, std::exp(loss), 1e-3 * perplexity);
   EXPECT_NEAR(bits, loss / std::log(2.0), 0.02 * bits);  // a byte is a token, document ends apart
@@ -292,7 +304,8 @@ TEST_F(Prepared, TextIsTrainedEvaluatedAndContinued) {
 
 TEST_F(Prepared, AnotherModelInTheSameRunDirectoryIsRefused) {
   const TempFolder folder;
-  const std::string start = "$NSP --data.path " + data() + " --run.dir " + (folder / "run") + " --train.steps 2 --train.global_batch 4 --train.eval_batches 1 --model.layers ";
+  const std::string start = "$NSP --data.path " + data() + " --run.dir " + (folder / "run") +
+                            " --train.steps 2 --train.global_batch 4 --train.eval_batches 1 --model.layers ";
   ASSERT_EQ(run(start + "1").code, 0);
   const Said said = run(start + "2");
   EXPECT_EQ(said.code, 2) << said.out;
@@ -314,7 +327,8 @@ TEST(Verbs, HelpIsThereAtEveryLevel) {
   EXPECT_EQ(said.code, 0) << said.out;
   said = run("$NSP train --plugins desloc --help");
   EXPECT_EQ(said.code, 0) << said.out;
-  for (const char* key : {"--train.lr", "--model.layers", "--desloc.kx", "--adamw.beta2"}) EXPECT_TRUE(said.contains(key)) << key << "\n" << said.out;
+  for (const char* key : {"--train.lr", "--model.layers", "--desloc.kx", "--adamw.beta2"})
+    EXPECT_TRUE(said.contains(key)) << key << "\n" << said.out;
   said = run("$NSP prepare --help");
   EXPECT_TRUE(said.contains("--val-fraction")) << said.out;
 }
@@ -325,11 +339,13 @@ TEST(Verbs, VersionPluginsAndInfo) {
   EXPECT_EQ(said.out.rfind("nsp ", 0), 0u) << said.out;
   said = run("$NSP plugins");
   EXPECT_EQ(said.code, 0);
-  for (const char* name : {"sync:", "ddp", "desloc", "parallel:", "autosp", "resident", "adamw", "comm:", "mpi", "backend:", "loaded", "built in"})
+  for (const char* name :
+       {"sync:", "ddp", "desloc", "parallel:", "autosp", "resident", "adamw", "comm:", "mpi", "backend:", "loaded", "built in"})
     EXPECT_TRUE(said.contains(name)) << name << "\n" << said.out;
   said = run("$NSP info");
   EXPECT_EQ(said.code, 0);
-  for (const char* name : {"processor", "memory", "device", "backend", "GFLOP/s"}) EXPECT_TRUE(said.contains(name)) << name << "\n" << said.out;
+  for (const char* name : {"processor", "memory", "device", "backend", "GFLOP/s"})
+    EXPECT_TRUE(said.contains(name)) << name << "\n" << said.out;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <sstream>
+#include <stdexcept>
 
 namespace nsp_ops {
 
@@ -73,11 +74,15 @@ const Found& all() {
 std::size_t bytes_of(int32_t dtype) {
   switch (dtype) {
     case NSP_F32:
-    case NSP_I32: return 4;
-    case NSP_BF16: return 2;
+    case NSP_I32:
+      return 4;
+    case NSP_BF16:
+      return 2;
     case NSP_F64:
-    case NSP_I64: return 8;
-    default: return 1;
+    case NSP_I64:
+      return 8;
+    default:
+      return 1;
   }
 }
 
@@ -95,11 +100,16 @@ double fetch(const unsigned char* at) {
 
 void encode(unsigned char* at, int32_t dtype, double value) {
   switch (dtype) {
-    case NSP_F32: return store<float>(at, value);
-    case NSP_F64: return store<double>(at, value);
-    case NSP_I32: return store<int32_t>(at, value);
-    case NSP_I64: return store<int64_t>(at, value);
-    case NSP_U8: return store<uint8_t>(at, value);
+    case NSP_F32:
+      return store<float>(at, value);
+    case NSP_F64:
+      return store<double>(at, value);
+    case NSP_I32:
+      return store<int32_t>(at, value);
+    case NSP_I64:
+      return store<int64_t>(at, value);
+    case NSP_U8:
+      return store<uint8_t>(at, value);
     default: {  // bf16: the upper half of an fp32; tests give values that it holds exactly
       const float wide = static_cast<float>(value);
       uint32_t bits;
@@ -111,11 +121,16 @@ void encode(unsigned char* at, int32_t dtype, double value) {
 
 double decode(const unsigned char* at, int32_t dtype) {
   switch (dtype) {
-    case NSP_F32: return fetch<float>(at);
-    case NSP_F64: return fetch<double>(at);
-    case NSP_I32: return fetch<int32_t>(at);
-    case NSP_I64: return fetch<int64_t>(at);
-    case NSP_U8: return fetch<uint8_t>(at);
+    case NSP_F32:
+      return fetch<float>(at);
+    case NSP_F64:
+      return fetch<double>(at);
+    case NSP_I32:
+      return fetch<int32_t>(at);
+    case NSP_I64:
+      return fetch<int64_t>(at);
+    case NSP_U8:
+      return fetch<uint8_t>(at);
     default: {
       const uint32_t bits = static_cast<uint32_t>(fetch<uint16_t>(at)) << 16;
       float wide;
@@ -146,8 +161,12 @@ int compute_threads() {
   return text == nullptr ? 2 : std::atoi(text);
 }
 
-const std::vector<Backend>& backends() { return all().backends; }
-const std::vector<std::string>& refusals() { return all().refusals; }
+const std::vector<Backend>& backends() {
+  return all().backends;
+}
+const std::vector<std::string>& refusals() {
+  return all().refusals;
+}
 
 std::vector<int64_t> gapped_strides(const std::vector<int64_t>& shape, int64_t gap) {
   std::vector<int64_t> strides(shape.size(), 1);
@@ -182,7 +201,9 @@ Placed& Bench::place(const std::vector<int64_t>& shape, nsp_dtype dtype, const s
   return *placed_.back();
 }
 
-nsp_tensor Bench::in(const Array& a, nsp_dtype dtype, int64_t gap) { return in_strided(a, dtype, gapped_strides(a.shape, gap)); }
+nsp_tensor Bench::in(const Array& a, nsp_dtype dtype, int64_t gap) {
+  return in_strided(a, dtype, gapped_strides(a.shape, gap));
+}
 
 nsp_tensor Bench::in_strided(const Array& a, nsp_dtype dtype, const std::vector<int64_t>& strides) {
   Placed& placed = place(a.shape, dtype, strides);

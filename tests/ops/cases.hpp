@@ -30,6 +30,8 @@ void add_random_cases(Cases& cases);
 
 const Cases& all_cases();
 
-inline nsp_tensor absent() { return nsp_tensor{}; }
+inline nsp_tensor absent() {
+  return nsp_tensor{};
+}
 
 }  // namespace nsp_ops

@@ -10,12 +10,16 @@ struct Shape {
 };
 constexpr Shape kShapes[] = {{3, 7, 0}, {3, 7, 2}, {0, 4, 0}, {4, 0, 0}, {1, 1, 0}, {60, 257, 1}};
 
-double gelu(double x) { return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x))); }
+double gelu(double x) {
+  return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
+}
 double gelu_slope(double x) {
   const double k = std::sqrt(2.0 / M_PI), t = std::tanh(k * (x + 0.044715 * x * x * x));
   return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * k * (1.0 + 3.0 * 0.044715 * x * x);
 }
-double silu(double x) { return x / (1.0 + std::exp(-x)); }
+double silu(double x) {
+  return x / (1.0 + std::exp(-x));
+}
 double silu_slope(double x) {
   const double s = 1.0 / (1.0 + std::exp(-x));
   return s + x * s * (1.0 - s);
@@ -59,7 +63,8 @@ void swiglu_forward(Bench& bench, const Shape& s) {
 }
 
 void swiglu_backward(Bench& bench, const Shape& s) {
-  const Array gate = random_array({s.n, s.channels}, 56, -20.0, 20.0), up = random_array(gate.shape, 57), dout = random_array(gate.shape, 58);
+  const Array gate = random_array({s.n, s.channels}, 56, -20.0, 20.0), up = random_array(gate.shape, 57),
+              dout = random_array(gate.shape, 58);
   nsp_swiglu_backward_args a{};
   a.gate = bench.in(gate, NSP_F32, s.gap);
   a.up = bench.in(up, NSP_F32, s.gap);
@@ -67,17 +72,20 @@ void swiglu_backward(Bench& bench, const Shape& s) {
   a.dgate = bench.out(gate.shape, NSP_F32, s.gap);
   a.dup = bench.out(gate.shape, NSP_F32, s.gap);
   bench.run(bench.ops().swiglu_backward, a);
-  expect_relative(bench.read(a.dgate), map(gate, [&](std::size_t i) { return dout.v[i] * up.v[i] * silu_slope(gate.v[i]); }), 1e-6, 1e-6, "dgate");
+  expect_relative(bench.read(a.dgate), map(gate, [&](std::size_t i) { return dout.v[i] * up.v[i] * silu_slope(gate.v[i]); }), 1e-6, 1e-6,
+                  "dgate");
   expect_relative(bench.read(a.dup), map(gate, [&](std::size_t i) { return dout.v[i] * silu(gate.v[i]); }), 1e-6, 1e-9, "dup");
 }
 
 void prove() {
   Array x = random_array({1, 40}, 59, -4.0, 4.0);
   const Array dout = random_array(x.shape, 60), up = random_array(x.shape, 61);
-  expect_gradient(x, map(x, [&](std::size_t i) { return dout.v[i] * gelu_slope(x.v[i]); }),
-                  [&] { return dot(map(x, [&](std::size_t i) { return gelu(x.v[i]); }), dout); }, "gelu");
-  expect_gradient(x, map(x, [&](std::size_t i) { return dout.v[i] * up.v[i] * silu_slope(x.v[i]); }),
-                  [&] { return dot(map(x, [&](std::size_t i) { return silu(x.v[i]) * up.v[i]; }), dout); }, "swiglu");
+  expect_gradient(
+      x, map(x, [&](std::size_t i) { return dout.v[i] * gelu_slope(x.v[i]); }),
+      [&] { return dot(map(x, [&](std::size_t i) { return gelu(x.v[i]); }), dout); }, "gelu");
+  expect_gradient(
+      x, map(x, [&](std::size_t i) { return dout.v[i] * up.v[i] * silu_slope(x.v[i]); }),
+      [&] { return dot(map(x, [&](std::size_t i) { return silu(x.v[i]) * up.v[i]; }), dout); }, "swiglu");
 }
 
 // Far from zero the results are 0 or x, not NaN; a NaN stays one.

@@ -16,24 +16,37 @@ struct Shape {
 };
 
 constexpr Shape kShapes[] = {
-    {"small", 2, 5, 5, 4, 4, 8, true, 0, 0, false, 0},        {"grouped", 2, 5, 5, 4, 2, 8, true, 0, 0, false, 0},
-    {"gaps", 2, 5, 5, 4, 2, 8, true, 0, 0, true, 3},          {"odd_head", 1, 7, 7, 3, 1, 5, true, 0, 0, false, 1},
-    {"full", 2, 4, 9, 2, 1, 3, false, 0, 0, false, 0},        {"window", 1, 9, 9, 2, 2, 4, true, 0, 3, false, 0},
-    {"window_full", 1, 9, 9, 2, 2, 4, false, 0, 3, false, 0}, {"documents", 2, 9, 9, 2, 2, 4, true, 0, 0, true, 0},
-    {"all_masks", 2, 9, 12, 2, 1, 4, true, 3, 4, true, 2},    {"decode", 1, 1, 130, 4, 2, 16, true, 129, 0, false, 0},
-    {"offset", 1, 3, 10, 2, 2, 4, true, 7, 0, false, 0},      {"sees_nothing", 1, 6, 4, 2, 1, 4, true, -3, 0, false, 0},
-    {"no_keys", 1, 3, 0, 2, 1, 4, true, 0, 0, false, 0},      {"no_queries", 1, 0, 3, 2, 1, 4, true, 0, 0, false, 0},
-    {"no_batch", 0, 3, 3, 2, 1, 4, true, 0, 0, false, 0},     {"no_head_size", 1, 3, 3, 2, 1, 0, true, 0, 0, false, 0},
-    {"one", 1, 1, 1, 1, 1, 1, true, 0, 0, false, 0},          {"blocks", 2, 150, 150, 4, 2, 64, true, 0, 0, false, 0},
-    {"blocks_masks", 1, 131, 200, 2, 2, 24, true, 69, 70, true, 5}, {"blocks_full", 1, 97, 129, 2, 1, 32, false, 0, 0, false, 0},
+    {"small", 2, 5, 5, 4, 4, 8, true, 0, 0, false, 0},
+    {"grouped", 2, 5, 5, 4, 2, 8, true, 0, 0, false, 0},
+    {"gaps", 2, 5, 5, 4, 2, 8, true, 0, 0, true, 3},
+    {"odd_head", 1, 7, 7, 3, 1, 5, true, 0, 0, false, 1},
+    {"full", 2, 4, 9, 2, 1, 3, false, 0, 0, false, 0},
+    {"window", 1, 9, 9, 2, 2, 4, true, 0, 3, false, 0},
+    {"window_full", 1, 9, 9, 2, 2, 4, false, 0, 3, false, 0},
+    {"documents", 2, 9, 9, 2, 2, 4, true, 0, 0, true, 0},
+    {"all_masks", 2, 9, 12, 2, 1, 4, true, 3, 4, true, 2},
+    {"decode", 1, 1, 130, 4, 2, 16, true, 129, 0, false, 0},
+    {"offset", 1, 3, 10, 2, 2, 4, true, 7, 0, false, 0},
+    {"sees_nothing", 1, 6, 4, 2, 1, 4, true, -3, 0, false, 0},
+    {"no_keys", 1, 3, 0, 2, 1, 4, true, 0, 0, false, 0},
+    {"no_queries", 1, 0, 3, 2, 1, 4, true, 0, 0, false, 0},
+    {"no_batch", 0, 3, 3, 2, 1, 4, true, 0, 0, false, 0},
+    {"no_head_size", 1, 3, 3, 2, 1, 0, true, 0, 0, false, 0},
+    {"one", 1, 1, 1, 1, 1, 1, true, 0, 0, false, 0},
+    {"blocks", 2, 150, 150, 4, 2, 64, true, 0, 0, false, 0},
+    {"blocks_masks", 1, 131, 200, 2, 2, 24, true, 69, 70, true, 5},
+    {"blocks_full", 1, 97, 129, 2, 1, 32, false, 0, 0, false, 0},
 };
 
 struct Inputs {
   Array q, k, v, dout, start;
   double scale;
   explicit Inputs(const Shape& s)
-      : q(random_array({s.b, s.t, s.h, s.d}, 41, -2.0, 2.0)), k(random_array({s.b, s.s, s.g, s.d}, 42, -2.0, 2.0)),
-        v(random_array({s.b, s.s, s.g, s.d}, 43)), dout(random_array({s.b, s.t, s.h, s.d}, 44)), start({s.b, s.t}),
+      : q(random_array({s.b, s.t, s.h, s.d}, 41, -2.0, 2.0)),
+        k(random_array({s.b, s.s, s.g, s.d}, 42, -2.0, 2.0)),
+        v(random_array({s.b, s.s, s.g, s.d}, 43)),
+        dout(random_array({s.b, s.t, s.h, s.d}, 44)),
+        start({s.b, s.t}),
         scale(1.0 / std::sqrt(std::max(1.0, static_cast<double>(s.d)))) {
     // Documents of five tokens; a start of query t is never after its own position, save one that then sees nothing.
     for (int64_t b = 0; b < s.b; ++b) {

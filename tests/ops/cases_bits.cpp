@@ -18,8 +18,12 @@ constexpr int64_t kSizes[] = {0, 1, 7, 33, 1000, 70001};
 class FlushDenormals {
  public:
 #if defined(__x86_64__)
-  FlushDenormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040u); }
-  ~FlushDenormals() { _mm_setcsr(before_); }
+  FlushDenormals() : before_(_mm_getcsr()) {
+    _mm_setcsr(before_ | 0x8040u);
+  }
+  ~FlushDenormals() {
+    _mm_setcsr(before_);
+  }
 
  private:
   unsigned before_;
@@ -28,7 +32,9 @@ class FlushDenormals {
 
 using Floats = std::vector<float>;
 
-Floats floats(const Array& a) { return Floats(a.v.begin(), a.v.end()); }
+Floats floats(const Array& a) {
+  return Floats(a.v.begin(), a.v.end());
+}
 
 void expect_bits(Bench& bench, const nsp_tensor& t, const Floats& expected, const char* what) {
   const std::vector<uint32_t> got = bench.read_bits(t);
@@ -112,7 +118,8 @@ void lerp_of_equals(Bench& bench) {
 
 void adamw(Bench& bench, int64_t n) {
   nsp_adamw_args a{};
-  Floats w = floats(random_array({n}, 111)), g = floats(wide(n, 112)), m = floats(random_array({n}, 113)), v = floats(random_array({n}, 114, 0.0, 2.0));
+  Floats w = floats(random_array({n}, 111)), g = floats(wide(n, 112)), m = floats(random_array({n}, 113)),
+         v = floats(random_array({n}, 114, 0.0, 2.0));
   for (float& x : g) x = std::isfinite(x) ? x : 1.5f;
   Array weight({n}), gradient({n}), moment1({n}), moment2({n});
   std::copy(w.begin(), w.end(), weight.v.begin());
@@ -123,7 +130,8 @@ void adamw(Bench& bench, int64_t n) {
   a.gradient = bench.in(gradient);
   a.moment1 = bench.in(moment1);
   a.moment2 = bench.in(moment2);
-  a.lr = 3e-4f, a.beta1 = 0.9f, a.one_minus_beta1 = static_cast<float>(1.0 - 0.9), a.beta2 = 0.95f, a.one_minus_beta2 = static_cast<float>(1.0 - 0.95);
+  a.lr = 3e-4f, a.beta1 = 0.9f, a.one_minus_beta1 = static_cast<float>(1.0 - 0.9), a.beta2 = 0.95f,
+  a.one_minus_beta2 = static_cast<float>(1.0 - 0.95);
   a.eps = 1e-8f, a.weight_decay = 0.1f, a.gradient_scale = 0.0117f;
   for (int step = 1; step <= 5; ++step) {
     a.correction1 = static_cast<float>(1.0 / (1.0 - std::pow(0.9, step)));
@@ -182,7 +190,8 @@ void cast_to_f32(Bench& bench) {
 void cast_to_bf16(Bench& bench, int64_t n) {
   Array x = wide(n, 131);
   if (n > 900) {
-    const uint32_t special[] = {0x3f808000u, 0x3f818000u, 0x3f807fffu, 0x3f808001u, 0x7f7fffffu, 0x7f7f8000u, 0x7f7f7fffu, 0xff800000u, 0x80000000u};
+    const uint32_t special[] = {0x3f808000u, 0x3f818000u, 0x3f807fffu, 0x3f808001u, 0x7f7fffffu,
+                                0x7f7f8000u, 0x7f7f7fffu, 0xff800000u, 0x80000000u};
     for (std::size_t i = 0; i < std::size(special); ++i) x.v[i] = static_cast<double>(std::bit_cast<float>(special[i]));
   }
   nsp_cast_args a{};

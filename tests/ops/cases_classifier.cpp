@@ -7,7 +7,8 @@ namespace {
 struct Shape {
   int64_t n, vocabulary, padded, gap;
 };
-constexpr Shape kShapes[] = {{4, 7, 7, 0}, {4, 7, 10, 3}, {0, 5, 5, 0}, {1, 1, 1, 0}, {3, 1, 4, 0}, {9, 2049, 2112, 1}, {40, 3000, 3008, 0}};
+constexpr Shape kShapes[] = {{4, 7, 7, 0}, {4, 7, 10, 3},      {0, 5, 5, 0},       {1, 1, 1, 0},
+                             {3, 1, 4, 0}, {9, 2049, 2112, 1}, {40, 3000, 3008, 0}};
 
 struct Result {
   Array losses, gradient;
@@ -54,10 +55,13 @@ void prove() {
   Array targets({3});
   targets.v = {2.0, -1.0, 0.0};
   const Result r = reference(logits, targets, 5, 1.0);
-  expect_gradient(logits, r.gradient, [&] {
-    const Result now = reference(logits, targets, 5, 1.0);
-    return now.losses.v[0] + now.losses.v[1] + now.losses.v[2];
-  }, "gradient");
+  expect_gradient(
+      logits, r.gradient,
+      [&] {
+        const Result now = reference(logits, targets, 5, 1.0);
+        return now.losses.v[0] + now.losses.v[1] + now.losses.v[2];
+      },
+      "gradient");
 }
 
 // Padding that holds garbage must not enter.

@@ -8,11 +8,13 @@ struct Shape {
   int64_t n, channels, vocabulary, positions, gap;  // positions == 0: no position table
 };
 
-constexpr Shape kShapes[] = {{5, 7, 3, 4, 0}, {5, 7, 3, 4, 3}, {5, 7, 3, 0, 1}, {0, 4, 3, 2, 0}, {3, 0, 3, 2, 0}, {1, 1, 1, 1, 0}, {600, 130, 50, 20, 2}};
+constexpr Shape kShapes[] = {{5, 7, 3, 4, 0}, {5, 7, 3, 4, 3}, {5, 7, 3, 0, 1},      {0, 4, 3, 2, 0},
+                             {3, 0, 3, 2, 0}, {1, 1, 1, 1, 0}, {600, 130, 50, 20, 2}};
 
 void forward(Bench& bench, const Shape& s) {
   const Array table = random_array({s.vocabulary, s.channels}, 1), position_table = random_array({s.positions, s.channels}, 2);
-  const Array tokens = random_integers({s.n}, 3, 0, s.vocabulary), positions = random_integers({s.n}, 4, 0, std::max<int64_t>(s.positions, 1));
+  const Array tokens = random_integers({s.n}, 3, 0, s.vocabulary),
+              positions = random_integers({s.n}, 4, 0, std::max<int64_t>(s.positions, 1));
   Array expected({s.n, s.channels});
   for (int64_t n = 0; n < s.n; ++n) {
     for (int64_t c = 0; c < s.channels; ++c) {

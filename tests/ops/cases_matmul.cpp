@@ -8,8 +8,8 @@ namespace {
 struct Shape {
   int64_t m, n, k, gap;
 };
-constexpr Shape kShapes[] = {{1, 1, 1, 0},    {3, 5, 7, 0},     {3, 5, 7, 4},     {0, 5, 7, 0},     {3, 0, 7, 0},    {3, 5, 0, 0},
-                             {1, 300, 65, 0}, {300, 1, 65, 2},  {64, 64, 64, 0},  {257, 130, 33, 0}, {70, 777, 96, 1}, {530, 530, 40, 0}};
+constexpr Shape kShapes[] = {{1, 1, 1, 0},    {3, 5, 7, 0},    {3, 5, 7, 4},    {0, 5, 7, 0},      {3, 0, 7, 0},     {3, 5, 0, 0},
+                             {1, 300, 65, 0}, {300, 1, 65, 2}, {64, 64, 64, 0}, {257, 130, 33, 0}, {70, 777, 96, 1}, {530, 530, 40, 0}};
 
 Array transposed(const Array& a) {
   Array t({a.dim(1), a.dim(0)});
@@ -22,7 +22,8 @@ Array transposed(const Array& a) {
 enum class Mode { plain, bias, accumulate };
 
 void matmul(Bench& bench, const Shape& s, bool transpose_a, bool transpose_b, Mode mode) {
-  const Array a = random_array({s.m, s.k}, 21), b = random_array({s.k, s.n}, 22), bias = random_array({s.n}, 23), before = random_array({s.m, s.n}, 24);
+  const Array a = random_array({s.m, s.k}, 21), b = random_array({s.k, s.n}, 22), bias = random_array({s.n}, 23),
+              before = random_array({s.m, s.n}, 24);
   Array expected({s.m, s.n});
   for (int64_t i = 0; i < s.m; ++i) {
     for (int64_t k = 0; k < s.k; ++k) {

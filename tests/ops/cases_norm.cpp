@@ -57,7 +57,9 @@ Gradients reference_backward(const Array& dout, const Array& x, const Array& wei
 struct Inputs {
   Array x, weight, bias, dout;
   explicit Inputs(const Shape& s)
-      : x(random_array({s.n, s.channels}, 11, -2.0, 3.0)), weight(random_array({s.channels}, 12)), bias(random_array({s.channels}, 13)),
+      : x(random_array({s.n, s.channels}, 11, -2.0, 3.0)),
+        weight(random_array({s.channels}, 12)),
+        bias(random_array({s.channels}, 13)),
         dout(random_array({s.n, s.channels}, 14)) {}
 };
 
@@ -158,7 +160,8 @@ void add_norm_cases(Cases& cases) {
     cases.push_back({NSP_OP_rmsnorm_forward, "rmsnorm_forward_" + id, [s](Bench& b) { rmsnorm_forward(b, s); }});
     for (const bool accumulate : {false, true}) {
       const std::string name = (accumulate ? "accumulate_" : "") + id;
-      cases.push_back({NSP_OP_layernorm_backward, "layernorm_backward_" + name, [=](Bench& b) { layernorm_backward(b, s, accumulate, false); }});
+      cases.push_back(
+          {NSP_OP_layernorm_backward, "layernorm_backward_" + name, [=](Bench& b) { layernorm_backward(b, s, accumulate, false); }});
       cases.push_back({NSP_OP_rmsnorm_backward, "rmsnorm_backward_" + name, [=](Bench& b) { rmsnorm_backward(b, s, accumulate, false); }});
     }
   }

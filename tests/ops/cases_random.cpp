@@ -72,7 +72,8 @@ void add_random_cases(Cases& cases) {
     for (const int64_t n : {0, 1, 3, 4, 10, 70001}) {
       cases.push_back({NSP_OP_random_fill, "random_" + kind + std::to_string(n), [=](Bench& b) { fill(b, n, 7, 1, 0, normal); }});
     }
-    cases.push_back({NSP_OP_random_fill, "random_" + kind + "offset", [=](Bench& b) { fill(b, 9, 0x123456789abcdefull, 1ull << 40, 4294967293ull * 4 + 3, normal); }});
+    cases.push_back({NSP_OP_random_fill, "random_" + kind + "offset",
+                     [=](Bench& b) { fill(b, 9, 0x123456789abcdefull, 1ull << 40, 4294967293ull * 4 + 3, normal); }});
   }
 }
 

@@ -62,8 +62,8 @@ void add_reduce_cases(Cases& cases) {
     cases.push_back({NSP_OP_all_finite, "all_finite_" + id, [=](Bench& b) { all_finite(b, n, -1, 0.0); }});
     if (n == 0) continue;
     cases.push_back({NSP_OP_all_finite, "all_finite_nan_" + id, [=](Bench& b) { all_finite(b, n, n - 1, std::nan("")); }});
-    cases.push_back({NSP_OP_all_finite, "all_finite_inf_" + id,
-                     [=](Bench& b) { all_finite(b, n, n / 2, -std::numeric_limits<double>::infinity()); }});
+    cases.push_back(
+        {NSP_OP_all_finite, "all_finite_inf_" + id, [=](Bench& b) { all_finite(b, n, n / 2, -std::numeric_limits<double>::infinity()); }});
   }
   cases.push_back({NSP_OP_all_finite, "all_finite_keeps", all_finite_keeps});
 }

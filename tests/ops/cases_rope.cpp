@@ -8,8 +8,9 @@ struct Shape {
   int64_t b, t, h, d, gap, first;  // first: lowest position
   double theta;
 };
-constexpr Shape kShapes[] = {{2, 3, 2, 4, 0, 0, 10000.0},  {2, 3, 2, 6, 2, 5, 10000.0},  {1, 1, 1, 2, 0, 0, 10000.0}, {0, 3, 2, 4, 0, 0, 10000.0},
-                             {1, 2, 1, 0, 0, 0, 10000.0},  {1, 4, 2, 64, 0, 100000, 500000.0}, {2, 70, 5, 32, 1, 0, 10000.0}};
+constexpr Shape kShapes[] = {{2, 3, 2, 4, 0, 0, 10000.0},  {2, 3, 2, 6, 2, 5, 10000.0}, {1, 1, 1, 2, 0, 0, 10000.0},
+                             {0, 3, 2, 4, 0, 0, 10000.0},  {1, 2, 1, 0, 0, 0, 10000.0}, {1, 4, 2, 64, 0, 100000, 500000.0},
+                             {2, 70, 5, 32, 1, 0, 10000.0}};
 
 Array rotated(const Array& x, const Array& positions, double theta, bool inverse) {
   Array out(x.shape);
@@ -45,7 +46,8 @@ void rope(Bench& bench, const Shape& s, bool inverse, bool in_place) {
 void prove() {
   Array x = random_array({1, 2, 2, 6}, 33);
   const Array positions = random_integers({1, 2}, 34, 0, 9), dout = random_array(x.shape, 35);
-  expect_gradient(x, rotated(dout, positions, 100.0, true), [&] { return dot(rotated(x, positions, 100.0, false), dout); }, "dx");
+  expect_gradient(
+      x, rotated(dout, positions, 100.0, true), [&] { return dot(rotated(x, positions, 100.0, false), dout); }, "dx");
 }
 
 }  // namespace

@@ -299,8 +299,9 @@ TEST_P(Arguments, AreRefused) {
   expect_near(bench.read(memory), before, 0.0, "memory of a refused op");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Arguments, testing::ValuesIn(runs()),
-                         [](const testing::TestParamInfo<RefusalRun>& info) { return info.param.backend->name + "_" + info.param.refusal->name; });
+INSTANTIATE_TEST_SUITE_P(All, Arguments, testing::ValuesIn(runs()), [](const testing::TestParamInfo<RefusalRun>& info) {
+  return info.param.backend->name + "_" + info.param.refusal->name;
+});
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Arguments);
 
 }  // namespace

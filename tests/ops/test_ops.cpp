@@ -53,8 +53,9 @@ TEST_P(Ops, AgreesWithTheReference) {
   run.test->run(bench);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Ops, testing::ValuesIn(all_runs()),
-                         [](const testing::TestParamInfo<CaseRun>& info) { return info.param.backend->name + "_" + info.param.test->name; });
+INSTANTIATE_TEST_SUITE_P(All, Ops, testing::ValuesIn(all_runs()), [](const testing::TestParamInfo<CaseRun>& info) {
+  return info.param.backend->name + "_" + info.param.test->name;
+});
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Ops);
 
 TEST(Suite, FindsABackend) {

@@ -82,10 +82,12 @@ Reference read_reference(const std::string& name) {
 
 // A tensor of the reference: the same tensor of all layers one after the other.
 std::vector<float> as_reference(const std::map<std::string, std::vector<float>>& model, const std::string& name) {
-  static const std::map<std::string, std::string> in_block = {{"ln1w", "ln1.weight"}, {"ln1b", "ln1.bias"}, {"qkvw", "attn.qkv.weight"}, {"qkvb", "attn.qkv.bias"},
-                                                              {"ow", "attn.proj.weight"}, {"ob", "attn.proj.bias"}, {"ln2w", "ln2.weight"}, {"ln2b", "ln2.bias"},
-                                                              {"fw", "mlp.fc.weight"}, {"fb", "mlp.fc.bias"}, {"gw", "mlp.proj.weight"}, {"gb", "mlp.proj.bias"}};
-  static const std::map<std::string, std::string> single = {{"wte", "embedding.wte"}, {"wpe", "embedding.wpe"}, {"lfw", "head.ln.weight"}, {"lfb", "head.ln.bias"}};
+  static const std::map<std::string, std::string> in_block = {
+      {"ln1w", "ln1.weight"},     {"ln1b", "ln1.bias"},     {"qkvw", "attn.qkv.weight"}, {"qkvb", "attn.qkv.bias"},
+      {"ow", "attn.proj.weight"}, {"ob", "attn.proj.bias"}, {"ln2w", "ln2.weight"},      {"ln2b", "ln2.bias"},
+      {"fw", "mlp.fc.weight"},    {"fb", "mlp.fc.bias"},    {"gw", "mlp.proj.weight"},   {"gb", "mlp.proj.bias"}};
+  static const std::map<std::string, std::string> single = {
+      {"wte", "embedding.wte"}, {"wpe", "embedding.wpe"}, {"lfw", "head.ln.weight"}, {"lfb", "head.ln.bias"}};
   if (single.count(name)) return model.at(single.at(name));
   std::vector<float> out;
   for (int l = 0; l < 2; ++l) {
@@ -95,7 +97,9 @@ std::vector<float> as_reference(const std::map<std::string, std::vector<float>>&
   return out;
 }
 
-std::string period(int64_t k) { return k == 0 ? "inf" : std::to_string(k); }
+std::string period(int64_t k) {
+  return k == 0 ? "inf" : std::to_string(k);
+}
 
 // The reference evaluates on the first 20 windows.
 class FirstSamples : public DataSource {
@@ -142,8 +146,12 @@ TEST_P(DeslocGolden, LossesAndMeanParameters) {
 
   for (int t = 0; t < r.steps; ++t)
     for (int m = 0; m < r.replicas; ++m) {
-      EXPECT_NEAR(result.losses.at(static_cast<std::size_t>(t)).at(static_cast<std::size_t>(m)), r.losses[static_cast<std::size_t>(t)][static_cast<std::size_t>(m)], 1e-4) << "step " << t << " replica " << m;
-      EXPECT_NEAR(result.norms[static_cast<std::size_t>(t)][static_cast<std::size_t>(m)], r.norms[static_cast<std::size_t>(t)][static_cast<std::size_t>(m)], 1e-4) << "step " << t << " replica " << m;
+      EXPECT_NEAR(result.losses.at(static_cast<std::size_t>(t)).at(static_cast<std::size_t>(m)),
+                  r.losses[static_cast<std::size_t>(t)][static_cast<std::size_t>(m)], 1e-4)
+          << "step " << t << " replica " << m;
+      EXPECT_NEAR(result.norms[static_cast<std::size_t>(t)][static_cast<std::size_t>(m)],
+                  r.norms[static_cast<std::size_t>(t)][static_cast<std::size_t>(m)], 1e-4)
+          << "step " << t << " replica " << m;
     }
   EXPECT_NEAR(result.validation_loss, r.val_loss, 1e-4);
   for (const auto& [name, stats] : r.parameters) {
@@ -161,9 +169,12 @@ TEST_P(DeslocGolden, LossesAndMeanParameters) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, DeslocGolden,
-                         testing::Values(Case{"m2_k1_1_1.json", false, 1}, Case{"m2_k2_4_8.json", false, 1}, Case{"m2_k4_inf_inf.json", false, 1}, Case{"m4_k3_9_18.json", false, 1},
-                                         Case{"m2_k2_4_8.json", true, 1}, Case{"m4_k3_9_18.json", true, 1}, Case{"m2_k1_1_1.json", false, 2}, Case{"m2_k2_4_8.json", false, 2},
-                                         Case{"m2_k4_inf_inf.json", false, 2}, Case{"m4_k3_9_18.json", false, 2}, Case{"m2_k2_4_8.json", true, 2}),
+                         testing::Values(Case{"m2_k1_1_1.json", false, 1}, Case{"m2_k2_4_8.json", false, 1},
+                                         Case{"m2_k4_inf_inf.json", false, 1}, Case{"m4_k3_9_18.json", false, 1},
+                                         Case{"m2_k2_4_8.json", true, 1}, Case{"m4_k3_9_18.json", true, 1},
+                                         Case{"m2_k1_1_1.json", false, 2}, Case{"m2_k2_4_8.json", false, 2},
+                                         Case{"m2_k4_inf_inf.json", false, 2}, Case{"m4_k3_9_18.json", false, 2},
+                                         Case{"m2_k2_4_8.json", true, 2}),
                          [](const testing::TestParamInfo<Case>& i) {
                            std::string name = i.param.file;
                            name = name.substr(0, name.find('.'));

@@ -53,7 +53,8 @@ class GradientRecorder {
         const Param& param = parts.model.table().param(piece.param);
         std::vector<float>& values = gradients_[param.name];
         values.resize(static_cast<std::size_t>(param.elements()));
-        std::memcpy(values.data() + piece.offset_in_param, static_cast<const float*>(host.data()) + (piece.range.lo - own.lo), static_cast<std::size_t>(piece.range.size()) * sizeof(float));
+        std::memcpy(values.data() + piece.offset_in_param, static_cast<const float*>(host.data()) + (piece.range.lo - own.lo),
+                    static_cast<std::size_t>(piece.range.size()) * sizeof(float));
       }
     }
   }
@@ -149,14 +150,17 @@ TEST(Equivalence, DeslocWithAllPeriodsOneKeepsReplicasTogetherInTheMean) {
 // The same windows for all replicas: then they stay equal, and an average must not change a bit.
 class SameForAll : public DataSource {
  public:
-  explicit SameForAll(std::unique_ptr<DataSource> all, int64_t share, int64_t global) : all_(std::move(all)), share_(share), global_(global) {}
+  explicit SameForAll(std::unique_ptr<DataSource> all, int64_t share, int64_t global)
+      : all_(std::move(all)), share_(share), global_(global) {}
   int64_t samples() const override { return all_->samples(); }
   int64_t context() const override { return all_->context(); }
   int64_t vocabulary() const override { return all_->vocabulary(); }
   const std::string& tokenizer() const override { return all_->tokenizer(); }
   const std::string& fingerprint() const override { return all_->fingerprint(); }
   double bytes_per_token() const override { return all_->bytes_per_token(); }
-  void read(int64_t sample, int32_t* tokens, int32_t* starts) override { all_->read(sample / global_ * global_ + sample % global_ % share_, tokens, starts); }
+  void read(int64_t sample, int32_t* tokens, int32_t* starts) override {
+    all_->read(sample / global_ * global_ + sample % global_ % share_, tokens, starts);
+  }
 
  private:
   std::unique_ptr<DataSource> all_;
@@ -209,8 +213,8 @@ TEST_P(Resume, TwentyAndTwentyAreForty) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Resume,
-                         testing::Values(ResumeCase{"ddp", 2, 1, false}, ResumeCase{"desloc", 2, 1, false}, ResumeCase{"ddp", 1, 2, false}, ResumeCase{"desloc", 2, 2, false},
-                                         ResumeCase{"desloc", 2, 2, true}));
+                         testing::Values(ResumeCase{"ddp", 2, 1, false}, ResumeCase{"desloc", 2, 1, false}, ResumeCase{"ddp", 1, 2, false},
+                                         ResumeCase{"desloc", 2, 2, false}, ResumeCase{"desloc", 2, 2, true}));
 
 TEST(Checkpoint, AFailedOneIsRemovedAndTrainingGoesOn) {
   LocalSettings s = base(6);
@@ -239,7 +243,8 @@ TEST(Bytes, DeslocSendsWhatTheFormulaSaysAtDegreeOneAndTwo) {
     const LocalResult r = run_local(s);
     double sum = 0;
     for (const std::string& line : r.metrics)
-      if (const double step = json_number(line, "step"); line.find("\"kind\":\"step\"") != std::string::npos && step >= 2 && step <= 9) sum += json_number(line, "sync_bytes");
+      if (const double step = json_number(line, "step"); line.find("\"kind\":\"step\"") != std::string::npos && step >= 2 && step <= 9)
+        sum += json_number(line, "sync_bytes");
     const Transformer model(s.spec.completed());
     EXPECT_EQ(sum, 2.0 * 1 * 4 * static_cast<double>(model.table().total()) * (8.0 / 2 + 8.0 / 4 + 1)) << "degree " << degree;
   }

@@ -34,7 +34,8 @@ class SilentRing : public CollectiveRing {
 };
 
 const nsp_plugin_v1* find_plugin(const std::string& kind, const std::string& name) {
-  for (const nsp_plugin_v1* builtin : {&nsp_builtin_sync_ddp, &nsp_builtin_parallel_dp, &nsp_builtin_memory_resident, &nsp_builtin_optimizer_adamw})
+  for (const nsp_plugin_v1* builtin :
+       {&nsp_builtin_sync_ddp, &nsp_builtin_parallel_dp, &nsp_builtin_memory_resident, &nsp_builtin_optimizer_adamw})
     if (name == builtin->name) return builtin;
   const char* folder = std::getenv("NSP_PLUGIN_PATH");
   const std::string path = std::string(folder ? folder : ".") + "/libnsp_" + kind + "_" + name + ".so";
@@ -47,12 +48,14 @@ const nsp_plugin_v1* find_plugin(const std::string& kind, const std::string& nam
 template <class Interface>
 class Made {
  public:
-  Made(const std::string& kind, const std::string& name, const std::map<std::string, std::string>& given, Log& log) : plugin_(find_plugin(kind, name)) {
+  Made(const std::string& kind, const std::string& name, const std::map<std::string, std::string>& given, Log& log)
+      : plugin_(find_plugin(kind, name)) {
     std::map<std::string, Options::Value> values;
     for (uint32_t i = 0; i < plugin_->option_count; ++i) {
       const nsp_option& row = plugin_->options[i];
       const auto it = given.find(name + "." + row.name);
-      values[row.name] = it == given.end() ? Options::Value{row.default_value, "default", row.type} : Options::Value{it->second, "command line", row.type};
+      values[row.name] =
+          it == given.end() ? Options::Value{row.default_value, "default", row.type} : Options::Value{it->second, "command line", row.type};
     }
     options_ = Options(name, std::move(values));
     const PluginContext context{options_, log};
@@ -124,7 +127,8 @@ void run_rank(Shared& shared, Device& device, Communicator& world) {
       if (parts.position() != 0) return;
       std::lock_guard lock(shared.mutex);
       for (auto* table : {&shared.result.losses, &shared.result.norms})
-        if (static_cast<int64_t>(table->size()) <= t) table->resize(static_cast<std::size_t>(t) + 1, std::vector<double>(static_cast<std::size_t>(planned.plan.replicas)));
+        if (static_cast<int64_t>(table->size()) <= t)
+          table->resize(static_cast<std::size_t>(t) + 1, std::vector<double>(static_cast<std::size_t>(planned.plan.replicas)));
       shared.result.losses[static_cast<std::size_t>(t)][static_cast<std::size_t>(parts.replica())] = loss;
       shared.result.norms[static_cast<std::size_t>(t)][static_cast<std::size_t>(parts.replica())] = norm;
     };

@@ -30,8 +30,8 @@ struct LocalSettings {
   // Initial weights; empty: from the seed.
   std::function<void(const Param&, int64_t offset, int64_t count, float* out)> weights;
   std::function<std::unique_ptr<DataSource>()> train_data, val_data;  // one object per rank; val_data may be empty
-  CheckpointStore* store = nullptr;  // shared by all ranks; nullptr: a MemoryStore of the run's own
-  bool resume = false;               // from the newest checkpoint of store
+  CheckpointStore* store = nullptr;                                   // shared by all ranks; nullptr: a MemoryStore of the run's own
+  bool resume = false;                                                // from the newest checkpoint of store
   // Called on every rank after the job is built and before the loop.
   std::function<void(TrainParts&)> before;
   // Called on every rank when a step's backward is done, before the optimizer, with the job's parts.
@@ -39,12 +39,12 @@ struct LocalSettings {
 };
 
 struct LocalResult {
-  std::vector<std::vector<double>> losses, norms;  // [step][replica], of each replica's own tokens
-  std::vector<std::string> metrics;                // lines of metrics.jsonl
-  std::map<std::string, std::vector<float>> model; // /model/<name> of the last checkpoint
-  std::vector<uint64_t> weight_hashes;             // of each rank at the end
+  std::vector<std::vector<double>> losses, norms;   // [step][replica], of each replica's own tokens
+  std::vector<std::string> metrics;                 // lines of metrics.jsonl
+  std::map<std::string, std::vector<float>> model;  // /model/<name> of the last checkpoint
+  std::vector<uint64_t> weight_hashes;              // of each rank at the end
   double validation_loss = 0;
-  std::string report;                              // of the plan
+  std::string report;  // of the plan
 };
 
 // Throws what a rank threw (the first one's). REQUIRES NSP_PLUGIN_PATH with the backend and the policies' modules.

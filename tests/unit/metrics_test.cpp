@@ -1,3 +1,5 @@
+#include "core/train/metrics.hpp"
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -5,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/train/metrics.hpp"
 #include "nsp/error.hpp"
 
 namespace nsp {

@@ -1,7 +1,8 @@
+#include "core/tensor/param_table.hpp"
+
 #include <gtest/gtest.h>
 
 #include "core/tensor/activations.hpp"
-#include "core/tensor/param_table.hpp"
 
 namespace nsp {
 namespace {

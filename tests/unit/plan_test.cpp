@@ -27,7 +27,7 @@ TEST(Shares, FewerSequencesThanReplicasSaysWhatToRaise) {
 }
 
 TEST(MicroBatch, IsCutIntoNearEqualPieces) {
-  EXPECT_EQ(auto_micro_batch(24, 128), 12);   // 2048 tokens would be 16: two steps of 12
+  EXPECT_EQ(auto_micro_batch(24, 128), 12);  // 2048 tokens would be 16: two steps of 12
   EXPECT_EQ(auto_micro_batch(3, 128), 3);
   EXPECT_EQ(auto_micro_batch(8, 100000), 1);
 }

@@ -1,14 +1,17 @@
+#include "core/train/schedule.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "core/train/schedule.hpp"
 #include "nsp/error.hpp"
 
 namespace nsp {
 namespace {
 
-LrSchedule of(ScheduleKind kind) { return {kind, 1.0, 0.1, 10, 110, 0.2}; }
+LrSchedule of(ScheduleKind kind) {
+  return {kind, 1.0, 0.1, 10, 110, 0.2};
+}
 
 TEST(LrSchedule, WarmUpRisesInEqualSteps) {
   const LrSchedule s = of(ScheduleKind::cosine);

@@ -24,8 +24,8 @@ struct PieceRecord {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;  // of the whole tensor
   int64_t offset = 0, count = 0;
-  int rank = 0;                // whose shard
-  uint64_t checksum = 0;       // of the piece's bytes (xxh64-like; the store says which)
+  int rank = 0;           // whose shard
+  uint64_t checksum = 0;  // of the piece's bytes (xxh64-like; the store says which)
 };
 // To and from bytes, for gathering over a communicator.
 std::vector<char> serialize(const std::vector<PieceRecord>& pieces);
@@ -39,7 +39,8 @@ class ShardWriter {
  public:
   virtual ~ShardWriter() = default;
   // data: host memory, count elements, dense; read before the call returns.
-  virtual void put(const std::string& name, DType dtype, const std::vector<int64_t>& shape, int64_t offset, const void* data, int64_t count) = 0;
+  virtual void put(const std::string& name, DType dtype, const std::vector<int64_t>& shape, int64_t offset, const void* data,
+                   int64_t count) = 0;
   // Makes the shard durable and returns its pieces.
   virtual std::vector<PieceRecord> finish() = 0;
 };
@@ -71,7 +72,8 @@ class CheckpointStore {
   // Steps with a manifest, ascending. Does not verify.
   virtual std::vector<int64_t> list() = 0;
   virtual std::unique_ptr<CheckpointReader> open(int64_t step) = 0;  // Error(input) if torn
-  // Rank 0: keeps the newest `keep` and those whose step is a multiple of keep_every (0 = none); removes the others and left-overs of torn ones.
+  // Rank 0: keeps the newest `keep` and those whose step is a multiple of keep_every (0 = none); removes the others and left-overs of torn
+  // ones.
   virtual void prune(int keep, int64_t keep_every) = 0;
   // Where a step lies, for messages ("runs/a/checkpoints/step_00000200").
   virtual std::string where(int64_t step) const = 0;

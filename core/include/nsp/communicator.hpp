@@ -57,13 +57,14 @@ class Communicator : public Progressing {
 
   // data [n] f32, f64, i32 or i64: replaced on every rank by the sum over ranks.
   virtual WorkPtr all_reduce(TensorView data, After after) = 0;
-  // in [sum counts]: chunk i of all ranks is summed into rank i's out [counts[i]]; out may be the own chunk of in. counts is equal on all ranks.
-  // The other chunks of in are left as they are.
+  // in [sum counts]: chunk i of all ranks is summed into rank i's out [counts[i]]; out may be the own chunk of in. counts is equal on all
+  // ranks. The other chunks of in are left as they are.
   virtual WorkPtr reduce_scatter(TensorView in, std::vector<int64_t> counts, TensorView out, After after) = 0;
   // own [counts[rank]] of every rank is put one after the other into out [sum counts]; own may be its place in out.
   virtual WorkPtr all_gather(TensorView own, std::vector<int64_t> counts, TensorView out, After after) = 0;
   // in_counts[j] elements of in go to rank j; out receives out_counts[j] from rank j, in rank order. in and out do not overlap. Any dtype.
-  virtual WorkPtr all_to_all(TensorView in, std::vector<int64_t> in_counts, TensorView out, std::vector<int64_t> out_counts, After after) = 0;
+  virtual WorkPtr all_to_all(TensorView in, std::vector<int64_t> in_counts, TensorView out, std::vector<int64_t> out_counts,
+                             After after) = 0;
   virtual WorkPtr broadcast(TensorView data, int root, After after) = 0;
   virtual WorkPtr send(TensorView data, int peer, After after) = 0;
   virtual WorkPtr recv(TensorView data, int peer, After after) = 0;
@@ -80,8 +81,8 @@ class Communicator : public Progressing {
 };
 
 // The one host wait of nsp: used for works and device events alike. While it waits it drives progress() of all registered
-// members (communicators first of all) and yields the core; when none of them has work it sleeps in the event, so that it takes no core from the
-// thread that computes.
+// members (communicators first of all) and yields the core; when none of them has work it sleeps in the event, so that it takes no core
+// from the thread that computes.
 class HostWait {
  public:
   void add(Progressing* member);
@@ -116,7 +117,7 @@ struct CollectiveRecord {
   const char* op = "";
   int64_t count = 0;
   DType dtype = DType::f32;
-  uint32_t tag = 0;      // sequence number in its communicator, equal on all ranks
+  uint32_t tag = 0;         // sequence number in its communicator, equal on all ranks
   std::string waiting_for;  // ranks whose data is missing, as last seen
 };
 
@@ -131,8 +132,8 @@ class CollectiveRing {
 
 struct CommContext {
   CollectiveRing& ring;
-  int cores = 0;               // cores this process may use
-  int local_ranks = 0;         // ranks on this host, 0 = not known
+  int cores = 0;        // cores this process may use
+  int local_ranks = 0;  // ranks on this host, 0 = not known
   int64_t block_elements = 512 * 1024;
 };
 

@@ -25,8 +25,8 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   void record(Stream& stream);
-  bool query() const;                          // true: reached. Throws Error(device) if the work failed.
-  bool wait_for(int64_t microseconds) const;   // sleeps; true: reached
+  bool query() const;                         // true: reached. Throws Error(device) if the work failed.
+  bool wait_for(int64_t microseconds) const;  // sleeps; true: reached
   nsp_event* handle() const noexcept { return event_; }
 
  private:
@@ -109,13 +109,17 @@ class Ops {
   explicit Ops(Stream& stream) : stream_(&stream) {}
   Stream& stream() const noexcept { return *stream_; }
 
-  void embedding_forward(TensorView out, TensorView tokens, TensorView table, TensorView positions = {}, TensorView position_table = {}) const;
-  void embedding_backward(TensorView dout, TensorView tokens, TensorView dtable, TensorView positions = {}, TensorView dposition_table = {}) const;
-  void layernorm_forward(TensorView out, TensorView x, TensorView weight, TensorView bias, TensorView mean, TensorView rstd, float eps) const;
+  void embedding_forward(TensorView out, TensorView tokens, TensorView table, TensorView positions = {},
+                         TensorView position_table = {}) const;
+  void embedding_backward(TensorView dout, TensorView tokens, TensorView dtable, TensorView positions = {},
+                          TensorView dposition_table = {}) const;
+  void layernorm_forward(TensorView out, TensorView x, TensorView weight, TensorView bias, TensorView mean, TensorView rstd,
+                         float eps) const;
   void layernorm_backward(TensorView dx, TensorView dweight, TensorView dbias, TensorView dout, TensorView x, TensorView weight,
                           TensorView mean, TensorView rstd, bool accumulate_dx) const;
   void rmsnorm_forward(TensorView out, TensorView x, TensorView weight, TensorView rstd, float eps) const;
-  void rmsnorm_backward(TensorView dx, TensorView dweight, TensorView dout, TensorView x, TensorView weight, TensorView rstd, bool accumulate_dx) const;
+  void rmsnorm_backward(TensorView dx, TensorView dweight, TensorView dout, TensorView x, TensorView weight, TensorView rstd,
+                        bool accumulate_dx) const;
   struct MatmulOptions {
     bool transpose_a = false, transpose_b = false, accumulate = false;
   };
@@ -128,14 +132,16 @@ class Ops {
     int64_t query_offset = 0;
     int64_t window = 0;
   };
-  void attention_forward(TensorView out, TensorView lse, TensorView q, TensorView k, TensorView v, TensorView document_start, AttentionOptions options) const;
+  void attention_forward(TensorView out, TensorView lse, TensorView q, TensorView k, TensorView v, TensorView document_start,
+                         AttentionOptions options) const;
   void attention_backward(TensorView dq, TensorView dk, TensorView dv, TensorView dout, TensorView q, TensorView k, TensorView v,
                           TensorView out, TensorView lse, TensorView document_start, AttentionOptions options) const;
   void gelu_forward(TensorView out, TensorView x) const;
   void gelu_backward(TensorView dx, TensorView dout, TensorView x) const;
   void swiglu_forward(TensorView out, TensorView gate, TensorView up) const;
   void swiglu_backward(TensorView dgate, TensorView dup, TensorView dout, TensorView gate, TensorView up) const;
-  void classifier(TensorView logits, TensorView targets, TensorView losses, int64_t vocabulary, float gradient_scale, bool write_gradient) const;
+  void classifier(TensorView logits, TensorView targets, TensorView losses, int64_t vocabulary, float gradient_scale,
+                  bool write_gradient) const;
   void copy(TensorView out, TensorView x) const;
   void cast(TensorView out, TensorView x) const;
   void scale(TensorView x, float a) const;

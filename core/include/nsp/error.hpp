@@ -40,12 +40,17 @@ inline constexpr int done = 0, error = 1, usage = 2, does_not_fit = 3, bad_data 
 
 inline int exit_code_of(ErrorKind kind) noexcept {
   switch (kind) {
-    case ErrorKind::input: return exit_code::bad_data;
+    case ErrorKind::input:
+      return exit_code::bad_data;
     case ErrorKind::usage:
-    case ErrorKind::plugin: return exit_code::usage;
-    case ErrorKind::does_not_fit: return exit_code::does_not_fit;
-    case ErrorKind::diverged: return exit_code::diverged;
-    default: return exit_code::error;
+    case ErrorKind::plugin:
+      return exit_code::usage;
+    case ErrorKind::does_not_fit:
+      return exit_code::does_not_fit;
+    case ErrorKind::diverged:
+      return exit_code::diverged;
+    default:
+      return exit_code::error;
   }
 }
 
@@ -58,8 +63,8 @@ inline int exit_code_of(ErrorKind kind) noexcept {
 }  // namespace nsp
 
 // Always on. For a caller's mistake inside nsp; user input is checked with a proper Error instead.
-#define NSP_REQUIRE(condition, why) \
-  do {                              \
+#define NSP_REQUIRE(condition, why)                                             \
+  do {                                                                          \
     if (!(condition)) ::nsp::fail_require(#condition, __FILE__, __LINE__, why); \
   } while (false)
 

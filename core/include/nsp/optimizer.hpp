@@ -16,11 +16,11 @@ namespace nsp {
 
 // A stretch of one tensor inside the range that this rank owns. All views are 1-D fp32 of equal length.
 struct OptimizerPiece {
-  Range range;                          // where it lies in its segment
+  Range range;  // where it lies in its segment
   Role role = Role::matrix;
-  TensorView weight;                    // read and written
-  TensorView gradient;                  // sums over tokens; read
-  std::span<const TensorView> states;   // in the order of declare(); read and written
+  TensorView weight;                   // read and written
+  TensorView gradient;                 // sums over tokens; read
+  std::span<const TensorView> states;  // in the order of declare(); read and written
 };
 
 struct StepScalars {

@@ -21,8 +21,8 @@ namespace nsp {
 struct ParallelQuestion {
   int ranks = 1;
   int64_t heads = 0, kv_heads = 0, head_dim = 0, context = 0;
-  int64_t global_batch = 0;                 // sequences a step over all replicas
-  int64_t memory_budget = 0;                // bytes a rank may use; 0 = not known
+  int64_t global_batch = 0;   // sequences a step over all replicas
+  int64_t memory_budget = 0;  // bytes a rank may use; 0 = not known
   // Bytes that one rank needs at sequence degree d (micro-batch as planned).
   std::function<int64_t(int degree)> bytes_at_degree;
 };
@@ -33,9 +33,9 @@ struct Axis {
 };
 
 struct ParallelPlan {
-  std::vector<Axis> axes;            // inside a replica, outermost first
-  std::vector<int64_t> token_cuts;   // position i of the sequence axis holds tokens [token_cuts[i], token_cuts[i+1]) of each sequence
-  std::string reason;                // "degree 2: 6 replicas would not divide ..."; printed
+  std::vector<Axis> axes;           // inside a replica, outermost first
+  std::vector<int64_t> token_cuts;  // position i of the sequence axis holds tokens [token_cuts[i], token_cuts[i+1]) of each sequence
+  std::string reason;               // "degree 2: 6 replicas would not divide ..."; printed
   int replica_size() const {
     int size = 1;
     for (const Axis& axis : axes) size *= axis.degree;
@@ -45,12 +45,12 @@ struct ParallelPlan {
 
 struct ParallelContext {
   ParallelPlan plan;
-  int position = 0;                  // of this rank in its replica
-  Communicator& replica;             // over the ranks of this replica, in position order; device memory
+  int position = 0;       // of this rank in its replica
+  Communicator& replica;  // over the ranks of this replica, in position order; device memory
   Stream& stream;
   HostWait& wait;
   int64_t heads = 0, kv_heads = 0, head_dim = 0;
-  int64_t micro_batch = 0;           // largest B that hooks will see
+  int64_t micro_batch = 0;  // largest B that hooks will see
 };
 
 // One tensor that is exchanged: the same values as a shard of the sequence and as a shard of the heads.

@@ -30,13 +30,26 @@ void destroy_plugin(void* object) {
 }  // namespace nsp
 
 // kind, name, version, summary: string literals. rows: an array of nsp_option.
-#define NSP_PLUGIN(kind, name, version, summary, Interface, Class, rows)                        \
+#define NSP_PLUGIN(kind, name, version, summary, Interface, Class, rows)                                  \
   NSP_PLUGIN_DEFINE(NSP_ABI_CXX, 0, kind, name, version, summary, rows, sizeof(rows) / sizeof((rows)[0]), \
                     (::nsp::create_plugin<Interface, Class>), (::nsp::destroy_plugin<Interface>), nullptr)
 
 // The same for a plug-in that is built into libnsp.so: defines a descriptor of the given variable name instead of module note and symbol.
-#define NSP_BUILTIN_PLUGIN(variable, kind, name, version, summary, Interface, Class, rows)      \
-  extern const nsp_plugin_v1 variable;                                                          \
-  const nsp_plugin_v1 variable = {NSP_PLUGIN_MAGIC, (uint32_t)sizeof(nsp_plugin_v1), NSP_ABI_CXX, NSP_ABI_MAJOR, NSP_ABI_MINOR, \
-      sizeof(rows) / sizeof((rows)[0]), 0, kind, name, version, NSP_STAMP, summary, rows,       \
-      (::nsp::create_plugin<Interface, Class>), (::nsp::destroy_plugin<Interface>), nullptr}
+#define NSP_BUILTIN_PLUGIN(variable, kind, name, version, summary, Interface, Class, rows) \
+  extern const nsp_plugin_v1 variable;                                                     \
+  const nsp_plugin_v1 variable = {NSP_PLUGIN_MAGIC,                                        \
+                                  (uint32_t)sizeof(nsp_plugin_v1),                         \
+                                  NSP_ABI_CXX,                                             \
+                                  NSP_ABI_MAJOR,                                           \
+                                  NSP_ABI_MINOR,                                           \
+                                  sizeof(rows) / sizeof((rows)[0]),                        \
+                                  0,                                                       \
+                                  kind,                                                    \
+                                  name,                                                    \
+                                  version,                                                 \
+                                  NSP_STAMP,                                               \
+                                  summary,                                                 \
+                                  rows,                                                    \
+                                  (::nsp::create_plugin<Interface, Class>),                \
+                                  (::nsp::destroy_plugin<Interface>),                      \
+                                  nullptr}

@@ -26,21 +26,21 @@ struct NamedState {
 // What a policy works on. References stay valid for its life.
 struct SyncContext {
   int replica = 0, replicas = 1;
-  std::vector<double> weights;         // w_m = share_m / global batch, for every replica; from the plan
-  Communicator& replicate;             // over replicas, ranks of equal position; device memory
-  std::vector<Range> owned;            // per segment, what this rank owns (maybe empty); equal at equal position in every replica
-  std::vector<NamedState> states;      // "weights" first, then the optimizer's, then this policy's
+  std::vector<double> weights;     // w_m = share_m / global batch, for every replica; from the plan
+  Communicator& replicate;         // over replicas, ranks of equal position; device memory
+  std::vector<Range> owned;        // per segment, what this rank owns (maybe empty); equal at equal position in every replica
+  std::vector<NamedState> states;  // "weights" first, then the optimizer's, then this policy's
   LocCache& cache;
   Stream& stream;
   HostWait& wait;
-  int64_t bucket_elements = 0;         // fp32 elements a bucket of traffic may have
+  int64_t bucket_elements = 0;  // fp32 elements a bucket of traffic may have
 };
 
 // One line of the plan: traffic between replicas.
 struct TrafficLine {
-  std::string what;             // "mean of weights every 256 steps"
-  double bytes_per_step = 0;    // all ranks together, sent, averaged over steps
-  double bytes_at_once = 0;     // in a step where it happens
+  std::string what;           // "mean of weights every 256 steps"
+  double bytes_per_step = 0;  // all ranks together, sent, averaged over steps
+  double bytes_at_once = 0;   // in a step where it happens
 };
 
 class SyncPolicy {

@@ -18,22 +18,32 @@ enum class DType : int32_t { f32 = NSP_F32, bf16 = NSP_BF16, f64 = NSP_F64, i32 
 inline std::size_t size_of(DType dtype) noexcept {
   switch (dtype) {
     case DType::f32:
-    case DType::i32: return 4;
-    case DType::bf16: return 2;
+    case DType::i32:
+      return 4;
+    case DType::bf16:
+      return 2;
     case DType::f64:
-    case DType::i64: return 8;
-    case DType::u8: return 1;
+    case DType::i64:
+      return 8;
+    case DType::u8:
+      return 1;
   }
   return 0;
 }
 inline const char* name_of(DType dtype) noexcept {
   switch (dtype) {
-    case DType::f32: return "fp32";
-    case DType::bf16: return "bf16";
-    case DType::f64: return "fp64";
-    case DType::i32: return "int32";
-    case DType::u8: return "uint8";
-    case DType::i64: return "int64";
+    case DType::f32:
+      return "fp32";
+    case DType::bf16:
+      return "bf16";
+    case DType::f64:
+      return "fp64";
+    case DType::i32:
+      return "int32";
+    case DType::u8:
+      return "uint8";
+    case DType::i64:
+      return "int64";
   }
   return "?";
 }
@@ -132,11 +142,11 @@ enum class Scope { common, per_replica };
 // A state that an optimizer or a sync policy keeps. Declared before the plan; core allocates, reports, caches,
 // checkpoints and reshards it without knowing what it means.
 struct StateDecl {
-  std::string kind;               // "weights", "adamw.m", "desloc.landing": <plug-in>.<name>; unique
+  std::string kind;  // "weights", "adamw.m", "desloc.landing": <plug-in>.<name>; unique
   DType dtype = DType::f32;
   Extent extent = Extent::owned;
-  Scope scope = Scope::common;    // what the optimizer declares; core widens it to per_replica if the sync policy says replicas differ
-  int moment = 0;                 // 1 or 2 for a first or second moment of the gradient; else 0
+  Scope scope = Scope::common;  // what the optimizer declares; core widens it to per_replica if the sync policy says replicas differ
+  int moment = 0;               // 1 or 2 for a first or second moment of the gradient; else 0
   Merge merge = Merge::identical;
   bool checkpointed = true;
 };
