@@ -4,7 +4,7 @@
 #include <map>
 #include <sstream>
 
-#include "core/tensor/state_arena.hpp"
+#include "core/device/byte_text.hpp"
 
 namespace nsp {
 namespace {
@@ -30,18 +30,6 @@ int64_t MemoryTable::host_bytes() const {
   return n;
 }
 
-std::string human_bytes(double bytes) {
-  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  int u = 0;
-  while (bytes >= 1024.0 && u < 4) {
-    bytes /= 1024.0;
-    ++u;
-  }
-  char text[32];
-  std::snprintf(text, sizeof text, u == 0 ? "%.0f %s" : "%.1f %s", bytes, units[u]);
-  return text;
-}
-
 std::string MemoryTable::text() const {
   std::ostringstream out;
   char row[160];
@@ -49,13 +37,12 @@ std::string MemoryTable::text() const {
   out << row;
   for (const MemoryLine& l : lines) {
     std::snprintf(row, sizeof row, "  %-28s %-14s %-8s %12s\n", l.what.c_str(), l.segment.c_str(), l.tier.c_str(),
-                  human_bytes(static_cast<double>(l.bytes)).c_str());
+                  byte_text(l.bytes).c_str());
     out << row;
   }
-  std::snprintf(row, sizeof row, "  %-28s %-14s %-8s %12s\n", "total", "", "device",
-                human_bytes(static_cast<double>(device_bytes())).c_str());
+  std::snprintf(row, sizeof row, "  %-28s %-14s %-8s %12s\n", "total", "", "device", byte_text(device_bytes()).c_str());
   out << row;
-  std::snprintf(row, sizeof row, "  %-28s %-14s %-8s %12s\n", "total", "", "host", human_bytes(static_cast<double>(host_bytes())).c_str());
+  std::snprintf(row, sizeof row, "  %-28s %-14s %-8s %12s\n", "total", "", "host", byte_text(host_bytes()).c_str());
   out << row;
   return out.str();
 }
@@ -86,13 +73,12 @@ void add_activations(MemoryTable& table, const ActivationPlanner& planner) {
 void check_fits(const MemoryTable& table, const MemoryRoom& room, const std::string& advice) {
   const int64_t device = table.device_bytes();
   if (room.device_free > 0 && device > room.device_free)
-    throw Error(ErrorKind::does_not_fit, "the plan needs " + human_bytes(static_cast<double>(device)) + " of device memory a rank, and " +
-                                             human_bytes(static_cast<double>(room.device_free)) + " is free. " + advice);
+    throw Error(ErrorKind::does_not_fit, "the plan needs " + byte_text(device) + " of device memory a rank, and " +
+                                             byte_text(room.device_free) + " is free. " + advice);
   const int64_t host = (table.host_bytes() + (room.device_is_host ? device : 0)) * room.ranks_on_host;
   if (room.host_free > 0 && host > room.host_free)
-    throw Error(ErrorKind::does_not_fit, "the plan needs " + human_bytes(static_cast<double>(host)) + " of host memory for " +
-                                             std::to_string(room.ranks_on_host) + " ranks on this host, and " +
-                                             human_bytes(static_cast<double>(room.host_free)) + " is free. " + advice);
+    throw Error(ErrorKind::does_not_fit, "the plan needs " + byte_text(host) + " of host memory for " + std::to_string(room.ranks_on_host) +
+                                             " ranks on this host, and " + byte_text(room.host_free) + " is free. " + advice);
 }
 
 }  // namespace nsp

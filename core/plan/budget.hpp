@@ -30,9 +30,6 @@ void add_states(MemoryTable& table, const ParamTable& params, const std::vector<
                 const LocCache& cache);
 void add_activations(MemoryTable& table, const ActivationPlanner& planner);
 
-// "1.5 GiB", "12 MiB"
-std::string human_bytes(double bytes);
-
 // What the ranks of one host need together against what it has. Throws Error(does_not_fit) that names need, room and what would fit.
 // device_is_host: device memory is host memory (a CPU device), so both needs add up.
 struct MemoryRoom {

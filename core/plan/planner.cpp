@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "core/device/byte_text.hpp"
 #include "core/tensor/core_states.hpp"
 
 namespace nsp {
@@ -187,7 +188,7 @@ std::string plan_report(const Planned& planned, const Transformer& model) {
   for (const StateDecl& decl : planned.states)
     if (decl.checkpointed) checkpoint += model.table().total() * static_cast<int64_t>(size_of(decl.dtype));
   if (planned.spare >= 0) checkpoint = checkpoint * plan.replicas + 4 * model.table().total();
-  out << "checkpoint: " << human_bytes(static_cast<double>(checkpoint)) << "\n\n[plan]\n" << plan.text();
+  out << "checkpoint: " << byte_text(checkpoint) << "\n\n[plan]\n" << plan.text();
   return out.str();
 }
 

@@ -19,15 +19,6 @@ int64_t storage_elements(const ParamTable& table, const StateDecl& decl, Range h
 
 }  // namespace
 
-int64_t state_bytes(const ParamTable& table, const StateDecl& decl, const std::vector<Range>& owned) {
-  int64_t bytes = 0;
-  for (std::size_t s = 0; s < table.segments().size(); ++s) {
-    const Range held = held_range(table, decl, owned, static_cast<int>(s));
-    bytes += aligned(storage_elements(table, decl, held) * static_cast<int64_t>(size_of(decl.dtype)));
-  }
-  return bytes;
-}
-
 StateArena::StateArena(Device& device, Stream& stream, const ParamTable& table, std::vector<StateDecl> decls, std::vector<Range> owned)
     : decls_(std::move(decls)), owned_(std::move(owned)) {
   NSP_REQUIRE(owned_.size() == table.segments().size(), "one owned range per segment");

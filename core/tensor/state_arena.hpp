@@ -11,9 +11,6 @@
 
 namespace nsp {
 
-// Bytes that a state takes on a rank that owns `owned`, storage padding and alignment included.
-int64_t state_bytes(const ParamTable& table, const StateDecl& decl, const std::vector<Range>& owned);
-
 class StateArena : public StateStorage {
  public:
   // owned: per segment, this rank's range. Allocates and zeroes everything; Error(memory) names the kind.
