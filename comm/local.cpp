@@ -20,7 +20,6 @@ std::unique_ptr<Communicator> LocalWorld::communicator(int rank, CollectiveRing&
   const int ranks = static_cast<int>(world_->world_ranks().size());
   NSP_REQUIRE(rank >= 0 && rank < ranks, "the rank is one of the world");
   CommContext context{ring};
-  context.local_ranks = ranks;
   context.block_elements = block_elements;
   return std::make_unique<ExchangeCommunicator>(std::make_unique<LocalTransport>(world_, rank), "world", context, device);
 }

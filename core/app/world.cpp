@@ -25,7 +25,7 @@ std::string chosen_comm(Session& session, bool alone) {
 World::World(Session& session, bool alone) : host_(read_host()) {
   const PluginEntry& entry = session.registry().open("comm", chosen_comm(session, alone));
   provider_ = std::make_unique<PluginPtr<CommProvider>>(create<CommProvider>(entry, PluginContext{comm_options_, session.log()}));
-  comm_ = (*provider_)->open({ring_, static_cast<int>(host_.cores.count()), session.launch().local_size});
+  comm_ = (*provider_)->open(CommContext{ring_});
   wait_.add(comm_.get());
   watchdog_ = std::make_unique<Watchdog>(ring_, comm_->rank(), host_.name, session.line().core("comm", {}).seconds("timeout"));
 }

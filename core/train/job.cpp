@@ -16,8 +16,7 @@ void add_loop_memory(MemoryTable& table, const BatchShape& shape, const ModelSpe
 
 Job::Job(const Planned& planned, int64_t bucket_elements, Communicator& world, Device& device, Transformer& model, const Policies& policies,
          HostWait& wait, Log& log)
-    : planned_(planned),
-      stream_(device),
+    : stream_(device),
       groups_(world, planned.plan, device, policies.sync.sums_gradients(), wait),
       arena_(device, stream_, model.table(), planned.states, planned.plan.owned(model.table(), planned.plan.position_of(world.rank()))) {
   const JobPlan& plan = planned.plan;

@@ -39,7 +39,6 @@ class Job {
   void set_weights(const WeightSource& values);
 
  private:
-  const Planned& planned_;
   Stream stream_;
   Groups groups_;
   StateArena arena_;

@@ -132,9 +132,7 @@ class CollectiveRing {
 
 struct CommContext {
   CollectiveRing& ring;
-  int cores = 0;        // cores this process may use
-  int local_ranks = 0;  // ranks on this host, 0 = not known
-  int64_t block_elements = 512 * 1024;
+  int64_t block_elements = 512 * 1024;  // of the pieces that sums travel in; equal on all ranks
 };
 
 // The object of a comm plug-in: starts the transport and hands out the world.
