@@ -56,10 +56,6 @@ void OpCheck::statistic(OpTensor t, DType main) const {
   dtype(t, main == DType::f64 ? DType::f64 : DType::f32);
 }
 
-void OpCheck::sum(OpTensor t, DType main) const {
-  if (t.view.dtype() != main) statistic(t, main);
-}
-
 void OpCheck::rows(std::initializer_list<OpTensor> tensors) const {
   for (const OpTensor& t : tensors) {
     const int last = t.view.rank() - 1;

@@ -27,9 +27,8 @@ class OpCheck {
   void dtype(OpTensor t, DType wanted) const;
   // Floating, and the same as the first tensor of the list.
   void same_floating(std::initializer_list<OpTensor> tensors) const;
-  // Statistics and accumulated sums: fp32 beside fp32 and bf16, fp64 beside fp64; sums may also have the dtype itself.
+  // Statistics and accumulated sums: fp32 beside fp32 and bf16, fp64 beside fp64.
   void statistic(OpTensor t, DType main) const;
-  void sum(OpTensor t, DType main) const;
   // Data is there, and elements of the last dimension are neighbours.
   void rows(std::initializer_list<OpTensor> tensors) const;
   // 1-D, dense, of n elements.

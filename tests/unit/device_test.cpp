@@ -263,11 +263,20 @@ TEST_F(DeviceTest, ArgumentsArriveInTheirPlaces) {
   EXPECT_TRUE(random.low == -1.0f && random.scale == 2.0f);
 }
 
-TEST_F(DeviceTest, GradientSumsMayBeWiderThanActivations) {
-  const TensorView bf16(dummy_, DType::bf16, {4, 4});
+TEST_F(DeviceTest, GradientSumsAreWiderThanBf16) {
+  const TensorView bf16(dummy_, DType::bf16, {4, 4}), bf16_vector(dummy_, DType::bf16, {4});
   EXPECT_NO_THROW(ops_.matmul(f32({4, 4}), bf16, bf16, {.accumulate = true}));
+  EXPECT_NO_THROW(ops_.matmul(f32({4, 4}), bf16, bf16, {}, bf16_vector));
+  EXPECT_NO_THROW(ops_.matmul(bf16, bf16, bf16, {}));
   EXPECT_NO_THROW(ops_.bias_gradient(f32({4}), bf16));
+  EXPECT_NO_THROW(ops_.axpy(f32({4}), bf16_vector, 1.0f));
   error_of(ErrorKind::internal, [&] { ops_.matmul(TensorView(dummy_, DType::f64, {4, 4}), bf16, bf16, {}); });
+  error_of(ErrorKind::internal, [&] { ops_.matmul(bf16, bf16, bf16, {.accumulate = true}); });
+  error_of(ErrorKind::internal, [&] { ops_.matmul(bf16, f32({4, 4}), f32({4, 4}), {}); });
+  error_of(ErrorKind::internal, [&] { ops_.bias_gradient(bf16_vector, bf16); });
+  error_of(ErrorKind::internal, [&] { ops_.axpy(bf16_vector, f32({4}), 1.0f); });
+  error_of(ErrorKind::internal, [&] { ops_.adamw(bf16_vector, bf16_vector, bf16_vector, bf16_vector, {}); });
+  error_of(ErrorKind::internal, [&] { ops_.sgd(bf16_vector, bf16_vector, {}, {}); });
 }
 
 TEST_F(DeviceTest, ZeroFillsAndEmptyCopiesDoNothing) {

@@ -9,10 +9,19 @@
  *     contiguous, so a wrapper (tests/support/fake_device) can translate every pointer from NSP_OP_LIST alone.
  *   - An absent optional tensor has data == NULL and rank == 0. An op on zero elements is a success that does nothing.
  *   - Unless an op says otherwise: tensors are dense and row-major in the last dimension (stride 1), outer strides are
- *     free, dtype fp32; sums run in fp32 or better in an order that depends on shapes only, never on the number of
- *     threads, so equal input gives equal bits.
+ *     free; sums run in fp32 or better in an order that depends on shapes only, never on the number of threads, so equal
+ *     input gives equal bits.
  *   - Ops marked [bits] give the same bits on every backend: IEEE add, multiply, divide, square root in the written
- *     order, no contraction to FMA.
+ *     order, no contraction to FMA, denormals flushed to zero as operands and as results (cast keeps them).
+ * Dtypes: all floating tensors of a call are fp32, or all are bf16 (supports() says which an op has), except that
+ *   - statistics (mean, rstd, lse, losses) and gradients of parameters (dtable, dposition_table, dweight, dbias) are
+ *     always fp32; sum and sum_of_squares give fp64;
+ *   - matmul may write fp32 from bf16 a and b; accumulate is only into fp32; bias has the dtype of a and b;
+ *   - axpy may add bf16 x to fp32 y; copy takes any dtype; cast goes from one to the other;
+ *   - adamw and sgd are fp32 only: they work on master weights.
+ *   Any other mixture is NSP_ERR_ARGUMENT. A bf16 op widens what it reads, computes in fp32 (sums as above) and rounds
+ *   once, to nearest, ties to even, when it stores; a NaN becomes a quiet NaN. Where it adds to what is there (dx), it
+ *   adds in fp32 and rounds once. So the bits of a [bits] op on bf16 are those of the fp32 op, rounded.
  * Letters: B batch, T query length, S key length, H query heads, G key/value heads (H % G == 0), D head size,
  *          N rows, C channels, V vocabulary.
  */
@@ -106,10 +115,8 @@ typedef struct nsp_layernorm_forward_args {
   uint64_t size;
   nsp_tensor out;    /* [N,C] */
   nsp_tensor x;      /* [N,C] */
-  nsp_tensor weight; /* [C] */
-  nsp_tensor bias;   /* [C] */
-  nsp_tensor mean;   /* [N] */
-  nsp_tensor rstd;   /* [N] */
+  nsp_tensor weight, bias; /* [C] */
+  nsp_tensor mean, rstd;   /* [N] */
   float eps;
 } nsp_layernorm_forward_args;
 
@@ -117,13 +124,10 @@ typedef struct nsp_layernorm_forward_args {
 typedef struct nsp_layernorm_backward_args {
   uint64_t size;
   nsp_tensor dx;      /* [N,C] */
-  nsp_tensor dweight; /* [C], += */
-  nsp_tensor dbias;   /* [C], += */
-  nsp_tensor dout;    /* [N,C] */
-  nsp_tensor x;       /* [N,C] */
-  nsp_tensor weight;  /* [C] */
-  nsp_tensor mean;    /* [N] */
-  nsp_tensor rstd;    /* [N] */
+  nsp_tensor dweight, dbias; /* [C], += */
+  nsp_tensor dout, x;        /* [N,C] */
+  nsp_tensor weight;         /* [C] */
+  nsp_tensor mean, rstd;     /* [N] */
   int32_t accumulate_dx;
 } nsp_layernorm_backward_args;
 
@@ -188,8 +192,7 @@ typedef struct nsp_attention_forward_args {
   nsp_tensor out;            /* [B,T,H,D] */
   nsp_tensor lse;            /* [B,H,T], natural log of the sum of exponentials */
   nsp_tensor q;              /* [B,T,H,D] */
-  nsp_tensor k;              /* [B,S,G,D] */
-  nsp_tensor v;              /* [B,S,G,D] */
+  nsp_tensor k, v;           /* [B,S,G,D] */
   nsp_tensor document_start; /* [B,T] i32, optional: first key that query t may see */
   float scale;
   int32_t causal;
@@ -201,12 +204,10 @@ typedef struct nsp_attention_forward_args {
 typedef struct nsp_attention_backward_args {
   uint64_t size;
   nsp_tensor dq;             /* [B,T,H,D] */
-  nsp_tensor dk;             /* [B,S,G,D] */
-  nsp_tensor dv;             /* [B,S,G,D] */
+  nsp_tensor dk, dv;         /* [B,S,G,D] */
   nsp_tensor dout;           /* [B,T,H,D] */
   nsp_tensor q;              /* [B,T,H,D] */
-  nsp_tensor k;              /* [B,S,G,D] */
-  nsp_tensor v;              /* [B,S,G,D] */
+  nsp_tensor k, v;           /* [B,S,G,D] */
   nsp_tensor out;            /* [B,T,H,D] */
   nsp_tensor lse;            /* [B,H,T] */
   nsp_tensor document_start; /* [B,T] i32, optional */
@@ -240,11 +241,8 @@ typedef struct nsp_swiglu_forward_args {
 
 typedef struct nsp_swiglu_backward_args {
   uint64_t size;
-  nsp_tensor dgate; /* [N,C], overwritten */
-  nsp_tensor dup;   /* [N,C], overwritten */
-  nsp_tensor dout;  /* [N,C] */
-  nsp_tensor gate;  /* [N,C] */
-  nsp_tensor up;    /* [N,C] */
+  nsp_tensor dgate, dup;     /* [N,C], overwritten */
+  nsp_tensor dout, gate, up; /* [N,C] */
 } nsp_swiglu_backward_args;
 
 /* Softmax + cross-entropy (+ gradient in place) over the first `vocabulary` columns; further columns are padding that
