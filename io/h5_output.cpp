@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "io/durable.hpp"
+#include "io/file_seal.hpp"
 
 namespace nsp::h5 {
 namespace {
@@ -66,11 +67,12 @@ void OutputFile::reserve(int64_t bytes) {
 #endif
 }
 
-void OutputFile::finish() {
+void OutputFile::finish(bool sealed) {
   Session session;
   check_(H5Fflush(file_.get(), H5F_SCOPE_LOCAL));
   check_(H5Fclose(file_.release()));
   trim(path_);
+  if (sealed) seal_file(path_, check_);
   sync_file(path_);
   finished_ = true;
 }

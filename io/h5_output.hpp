@@ -19,8 +19,8 @@ class OutputFile {
   const std::string& path() const noexcept { return path_; }
   // For every call that touches the file: also finds writes that failed behind HDF5's back. After a failure the file is lost.
   const Check& check() const noexcept { return check_; }
-  // Closes the file and makes it durable (the folder is the caller's); Error(io).
-  void finish();
+  // Closes the file and makes it durable (the folder is the caller's); Error(io). sealed: with a seal at its end (io/file_seal.hpp).
+  void finish(bool sealed = false);
 
  private:
   void reserve(int64_t bytes);

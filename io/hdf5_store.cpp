@@ -81,7 +81,7 @@ void Hdf5Store::commit(int64_t step, const std::string& run, const Attributes& a
   }
   h5::OutputFile file(manifest_path + unfinished_suffix, 0);
   write_manifest(file, {step, run, utc_now(), attributes, {}}, index);
-  file.finish();
+  file.finish(true);
   // From here on only names change. Between the two syncs a crash leaves no checkpoint of this step, never a wrong one.
   if (has_manifest(folder)) {
     remove_quietly(manifest_path);

@@ -5,13 +5,14 @@
 #include <map>
 
 #include "io/boxes.hpp"
+#include "io/file_seal.hpp"
 #include "io/step_folder.hpp"
 #include "io/xxhash64.hpp"
 
 namespace nsp {
 namespace {
 
-constexpr int64_t format_version = 1;
+constexpr int64_t format_version = 2;
 constexpr const char* format_name = "nsp checkpoint";
 const std::string tensors = "/nsp/tensors/", piece_table = "/nsp/pieces/", shards = "/nsp/shards/", texts = "/nsp/attributes/";
 
@@ -254,6 +255,7 @@ Manifest read_manifest(const std::string& path) {
     throw Error(ErrorKind::input,
                 "there is no checkpoint manifest " + path + ". The checkpoint was never completed or was removed. Use another step.");
   const h5::Check check(ErrorKind::input, "checkpoint manifest " + path + " is torn or damaged", "Use an earlier checkpoint.");
+  check_seal(path, check);
   h5::Session session;
   const h5::Id file = h5::open_to_read(path, check);
   const h5::Id root(check(H5Gopen2(file.get(), "/nsp", H5P_DEFAULT)), H5Gclose);

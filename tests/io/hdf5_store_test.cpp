@@ -107,12 +107,11 @@ TEST_F(Hdf5StoreFiles, ATornManifestIsAnInputError) {
   EXPECT_EQ(compare_sample(*store_.open(1), 1), "");
 }
 
-// Any flipped byte of a manifest: refused, or it was in a part that nsp does not read; never other values, never a crash.
-TEST_F(Hdf5StoreFiles, AFlippedByteInTheManifestNeverChangesWhatIsRead) {
+// HDF5 itself is not safe from damaged files, so any flipped byte must be found before it sees the file.
+TEST_F(Hdf5StoreFiles, AnyFlippedByteInTheManifestIsRefused) {
   write_sample(store_, 1, 2);
   const std::string path = dir_ + "/step_00000001/manifest.h5", whole = bytes_of(path);
-  int refused = 0;
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> places{whole.size() - 1, whole.size() - 9, whole.size() - 17};  // in the seal itself
   for (std::size_t at = 0; at < whole.size(); at += at % 5 == 0 ? 997 : 2389) places.push_back(at);
   for (const char* text : {"[model]", "/model/half", "r7", "xxh64"}) places.push_back(whole.find(text));
   for (std::size_t at : places) {
@@ -120,16 +119,10 @@ TEST_F(Hdf5StoreFiles, AFlippedByteInTheManifestNeverChangesWhatIsRead) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
     write_bytes(path, damaged);
-    try {
-      auto reader = store_.open(1);
-      EXPECT_EQ(reader->attributes(), sample_attributes(1)) << at;
-      EXPECT_EQ(compare_sample(*reader, 1), "") << at;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::input) << error.what();
-      ++refused;
-    }
+    EXPECT_TRUE(has(error_of(ErrorKind::input, [&] { store_.open(1); }), "manifest.h5")) << at;
   }
-  EXPECT_GT(refused, 10);
+  write_bytes(path, whole + "x");  // something behind the seal
+  error_of(ErrorKind::input, [&] { store_.open(1); });
 }
 
 TEST_F(Hdf5StoreFiles, AFlippedByteInAShardIsNamed) {

@@ -52,7 +52,7 @@ def check_tables(folder, step, ranks):
     with h5py.File(folder + "/manifest.h5", "r") as f:
         nsp = f["nsp"]
         a = nsp.attrs
-        assert a["format"].decode() == "nsp checkpoint" and a["format_version"] == 1 and a["step"] == step and a["run"].decode() == RUN
+        assert a["format"].decode() == "nsp checkpoint" and a["format_version"] == 2 and a["step"] == step and a["run"].decode() == RUN
         assert a["checksum"].decode() == "xxh64" and len(a["written"].decode()) == 20
         texts = {k: nsp["attributes"][k][()].decode() for k in nsp["attributes"]}
         assert texts["config"] == "[model]\nlayers = 1\n" and texts["empty"] == "" and texts["plan%2Fvalues 100%25"] == "a"
