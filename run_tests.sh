@@ -1,27 +1,67 @@
 #!/usr/bin/env bash
-# Builds nsp with its tests and runs them. ./run_tests.sh [PRESET ...]; presets: release (default), debug, asan.
-# Under asan the tests with the label slow are left out. The last line is "N passed, N failed".
+# Installs what is missing, builds nsp with its tests and runs them: ./run_tests.sh [STAGE ...]
+#   release (default), debug   all tests
+#   asan                       AddressSanitizer and UndefinedBehaviorSanitizer; tests with the label slow are left out
+#   fuzz                       each reader of files is fuzzed for NSP_FUZZ_SECONDS (20)
+# Minutes are printed for each stage. The last line is "N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")"
-./setup.sh || exit 1
 passed=0
 failed=0
-for preset in "${@:-release}"; do
-  cmake --preset "$preset" -DNSP_BUILD_TESTS=ON >/dev/null || { echo "configuring $preset failed"; exit 1; }
-  cmake --build --preset "$preset" || { echo "building $preset failed"; exit 1; }
-  leave_out=()
-  [ "$preset" = asan ] && leave_out=(-LE slow)
-  log="build/$preset/tests.log"
-  ctest --test-dir "build/$preset" -j 2 --output-on-failure "${leave_out[@]}" 2>&1 | tee "$log"
+times=()
+
+count() { passed=$((passed + $1)); failed=$((failed + $2)); }
+
+preset() {
+  cmake --preset "$1" -DNSP_BUILD_TESTS=ON >/dev/null || { echo "configuring $1 failed"; count 0 1; return; }
+  cmake --build --preset "$1" || { echo "building $1 failed"; count 0 1; return; }
+  local leave_out=() log="build/$1/tests.log" total bad
+  [ "$1" = asan ] && leave_out=(-LE slow)
+  ctest --test-dir "build/$1" -j 2 --output-on-failure "${leave_out[@]}" 2>&1 | tee "$log"
   total=$(sed -n 's/.*tests passed, [0-9]* tests\{0,1\} failed out of \([0-9]*\)$/\1/p' "$log" | tail -n 1)
   bad=$(sed -n 's/.*tests passed, \([0-9]*\) tests\{0,1\} failed out of [0-9]*$/\1/p' "$log" | tail -n 1)
   if [ -z "$total" ] || [ "$total" -eq 0 ]; then
-    echo "no test was run for $preset (see $log)"
-    bad=1
-    total=1
+    echo "no test was run for $1 (see $log)"
+    count 0 1
+    return
   fi
-  passed=$((passed + total - bad))
-  failed=$((failed + bad))
+  count $((total - bad)) "$bad"
+}
+
+fuzz() {
+  local log=build/fuzz.log
+  tests/fuzz/run.sh "${NSP_FUZZ_SECONDS:-20}" 2>&1 | tee "$log"
+  local line
+  line=$(tail -n 1 "$log")
+  if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then count "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"; else count 0 1; fi
+}
+
+stage() {  # NAME COMMAND ...
+  local begin=$SECONDS code
+  "${@:2}"
+  code=$?
+  times+=("$(printf '%s %d:%02d' "$1" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60)))")
+  return "$code"
+}
+
+stages=("${@:-release}")
+extras=()
+for name in "${stages[@]}"; do
+  case $name in
+    release | debug | asan) ;;
+    fuzz) extras+=(--with fuzz) ;;
+    *) echo "run_tests.sh: there is no stage $name; there are release, debug, asan and fuzz" >&2; exit 2 ;;
+  esac
 done
+stage setup ./setup.sh "${extras[@]}" || exit 1
+for name in "${stages[@]}"; do
+  case $name in
+    fuzz) stage fuzz fuzz ;;
+    *) stage "$name" preset "$name" ;;
+  esac
+done
+printf 'minutes: '
+printf '%s  ' "${times[@]}"
+echo
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -7,6 +7,8 @@
 # list, so the system's configuration stays as it is. If that route fails, the Serial package is installed
 # instead and nsp is built with it: slower kernels, the same results.
 #
+# ./setup.sh [--with NAME]...: what only some tests need: fuzz (clang with libFuzzer), mpich (a second MPI), slurm (a Slurm of one node).
+#
 # Needs root for apt-get; without root it prints what to ask an administrator for, and goes on.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,6 +20,16 @@ mkdir -p "$deps"
 packages=(g++ make cmake ninja-build pkg-config git
   openmpi-bin libopenmpi-dev libhdf5-dev hdf5-tools libboost-program-options-dev
   libdnnl-dev libopenblas-dev libgtest-dev python3-h5py python3-numpy)
+
+while [ $# -gt 0 ]; do
+  case "$1 ${2:-}" in
+    "--with fuzz") packages+=(clang libclang-rt-dev) ;;
+    "--with mpich") packages+=(mpich libmpich-dev) ;;
+    "--with slurm") packages+=(slurm-wlm munge) ;;
+    *) echo "usage: ./setup.sh [--with fuzz|mpich|slurm]..." >&2; exit 2 ;;
+  esac
+  shift 2
+done
 
 say() { printf 'setup: %s\n' "$*"; }
 
