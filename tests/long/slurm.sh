@@ -9,7 +9,7 @@ if [ "$(id -u)" -ne 0 ] || ! command -v slurmctld munged sbatch >/dev/null; then
   exit 77
 fi
 work=$(mktemp -d)
-steps=${NSP_TEST_STEPS:-900}
+steps=${NSP_TEST_STEPS:-600}
 "$root/tests/lab/slurm.sh" start "$work/slurm" || { echo "FAILED: Slurm does not start"; exit 1; }
 trap '"$root/tests/lab/slurm.sh" stop "$work/slurm"; rm -rf "$work"' EXIT
 export SLURM_CONF=$work/slurm/slurm.conf APP=$build/bin/nsp_app
