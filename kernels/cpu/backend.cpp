@@ -121,7 +121,8 @@ int32_t supports(nsp_device*, int32_t op, int32_t dtype) {
   if (op < 0 || op >= NSP_OP_COUNT) return 0;
   if (op == NSP_OP_copy) return dtype >= NSP_F32 && dtype <= NSP_I64;
   if (op == NSP_OP_cast) return dtype == NSP_F32 || dtype == NSP_BF16;
-  return dtype == NSP_F32;
+  if (op == NSP_OP_adamw || op == NSP_OP_sgd) return dtype == NSP_F32;
+  return dtype == NSP_F32 || dtype == NSP_BF16;
 }
 
 nsp_status allocate(nsp_device* device, uint64_t bytes, int32_t kind, void** out) {

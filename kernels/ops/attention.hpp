@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "nsp/backend.h"
+#include "ops/element.hpp"
 
 namespace nsp::cpu {
 
@@ -47,6 +49,56 @@ struct HeadRows {
   explicit HeadRows(const nsp_tensor& t) : data(static_cast<T*>(t.data)), batch(t.stride[0]), row(t.stride[1]), head(t.stride[2]) {}
   T* at(int64_t b, int64_t t, int64_t h) const { return data + b * batch + t * row + h * head; }
 };
+
+// Attention computes on rows of fp32. Those of an fp32 tensor are used where they lie; bf16 ones are widened into working
+// memory, and sums are gathered there and rounded once when they are complete. `floats` of it are needed where kWidened<T>.
+template <class T>
+constexpr bool kWidened = !std::is_same_v<T, float>;
+
+template <class T>
+constexpr int64_t if_widened(int64_t floats) {
+  return kWidened<T> ? floats : 0;
+}
+
+struct SourceRows {
+  const float* data;
+  int64_t stride;
+};
+inline SourceRows source_rows(const float* rows, int64_t stride, int64_t, int64_t, float*) {
+  return {rows, stride};
+}
+inline SourceRows source_rows(const Bf16* rows, int64_t stride, int64_t count, int64_t size, float* work) {
+  for (int64_t r = 0; r < count; ++r) {
+#pragma omp simd
+    for (int64_t d = 0; d < size; ++d) work[r * size + d] = widen(rows[r * stride + d]);
+  }
+  return {work, size};
+}
+
+struct SumRows {
+  float* data;
+  int64_t stride;
+  float* row(int64_t r) const { return data + r * stride; }
+};
+// Starts at 0.
+template <class T>
+SumRows sum_rows(T* result, int64_t stride, int64_t count, int64_t size, float* work) {
+  SumRows sums{work, size};
+  if constexpr (!kWidened<T>) sums = {result, stride};
+  for (int64_t r = 0; r < count; ++r) std::fill_n(sums.row(r), size, 0.0f);
+  return sums;
+}
+// Complete: into the result, if they are not there already.
+template <class T>
+void store_rows(const SumRows& sums, T* result, int64_t stride, int64_t count, int64_t size) {
+  if constexpr (kWidened<T>) {
+    for (int64_t r = 0; r < count; ++r) {
+      const float* from = sums.row(r);
+#pragma omp simd
+      for (int64_t d = 0; d < size; ++d) result[r * stride + d] = narrow<T>(from[d]);
+    }
+  }
+}
 
 // The ranges of a block of query rows, and their hull.
 struct BlockRanges {

@@ -47,75 +47,86 @@ constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
   sum += block_sum;
 }
 
+template <class T>
 struct Forward {
-  HeadRows<float> out;
-  HeadRows<const float> q, k, v;
+  HeadRows<T> out;
+  HeadRows<const T> q, k, v;
   nsp_tensor lse;
   AttentionMask mask;
   int64_t queries, group, size;
   float scale;
 
-  // Running maximum and sum per query, transposed keys, scores.
-  int64_t scratch_floats() const { return 2 * queries + size * kKeyBlock + kQueryBlock * kKeyBlock; }
+  // Running maximum and sum per query, transposed keys, scores; fp32 copies of a block of queries and of values, sums.
+  int64_t scratch_floats() const {
+    return 2 * queries + size * kKeyBlock + kQueryBlock * kKeyBlock + if_widened<T>((kQueryBlock + kKeyBlock + queries) * size);
+  }
 
   void head(int64_t b, int64_t h, float* scratch) const {
     float *maximum = scratch, *sum = maximum + queries, *keys = sum + queries, *scores = keys + size * kKeyBlock;
-    for (int64_t t = 0; t < queries; ++t) {
-      std::fill_n(out.at(b, t, h), size, 0.0f);
-      maximum[t] = kMinusInfinity;
-      sum[t] = 0.0f;
-    }
+    float *query_work = scores + kQueryBlock * kKeyBlock, *value_work = query_work + if_widened<T>(kQueryBlock * size);
+    const SumRows sums = sum_rows(out.at(b, 0, h), out.row, queries, size, value_work + if_widened<T>(kKeyBlock * size));
+    std::fill_n(maximum, queries, kMinusInfinity);
+    std::fill_n(sum, queries, 0.0f);
     for (int64_t key = 0; key < mask.keys; key += kKeyBlock) {
       const int64_t width = std::min(kKeyBlock, mask.keys - key);
-      bool transposed = false;
+      bool loaded = false;
+      SourceRows values{};
       for (int64_t t = 0; t < queries; t += kQueryBlock) {
         const int64_t rows = std::min(kQueryBlock, queries - t);
         const BlockRanges ranges(mask, b, t, rows);
         const int64_t lo = std::max(ranges.hull.lo - key, int64_t{0}), hi = std::min(ranges.hull.hi - key, width);
         if (hi <= lo) continue;
-        if (!transposed) transpose_block(k.at(b, key, h / group), k.row, width, size, keys, kKeyBlock);
-        transposed = true;
-        small_gemm(rows, kKeyBlock, size, {q.at(b, t, h), q.row, 1}, keys, kKeyBlock, scores, kKeyBlock, false);
+        if (!loaded) {
+          transpose_block(k.at(b, key, h / group), k.row, width, size, keys, kKeyBlock);
+          values = source_rows(v.at(b, key, h / group), v.row, width, size, value_work);
+          loaded = true;
+        }
+        const SourceRows query = source_rows(q.at(b, t, h), q.row, rows, size, query_work);
+        small_gemm(rows, kKeyBlock, size, {query.data, query.stride, 1}, keys, kKeyBlock, scores, kKeyBlock, false);
         for (int64_t r = 0; r < rows; ++r) {
-          softmax_row(scores + r * kKeyBlock, ranges.within(r, key, width), width, scale, maximum[t + r], sum[t + r], out.at(b, t + r, h),
+          softmax_row(scores + r * kKeyBlock, ranges.within(r, key, width), width, scale, maximum[t + r], sum[t + r], sums.row(t + r),
                       size);
         }
         // Only keys that some row sees: what lies beyond may never have been written.
-        small_gemm(rows, size, hi - lo, {scores + lo, kKeyBlock, 1}, v.at(b, key + lo, h / group), v.row, out.at(b, t, h), out.row, true);
+        small_gemm(rows, size, hi - lo, {scores + lo, kKeyBlock, 1}, values.data + lo * values.stride, values.stride, sums.row(t),
+                   sums.stride, true);
       }
     }
     float* logs = static_cast<float*>(lse.data) + b * lse.stride[0] + h * lse.stride[1];
     for (int64_t t = 0; t < queries; ++t) {
-      if (maximum[t] == kMinusInfinity) {  // sees no key
-        logs[t] = kMinusInfinity;
-        continue;
-      }
-      const float inverse = 1.0f / sum[t];
-      float* row = out.at(b, t, h);
+      const bool sees_a_key = maximum[t] != kMinusInfinity;
+      const float inverse = sees_a_key ? 1.0f / sum[t] : 0.0f;
+      const float* from = sums.row(t);
+      T* row = out.at(b, t, h);
 #pragma omp simd
-      for (int64_t d = 0; d < size; ++d) row[d] *= inverse;
-      logs[t] = maximum[t] + std::log(sum[t]);
+      for (int64_t d = 0; d < size; ++d) row[d] = narrow<T>(from[d] * inverse);
+      logs[t] = sees_a_key ? maximum[t] + std::log(sum[t]) : kMinusInfinity;
     }
   }
 };
 
+template <class T>
+void forward_all(Context& context, const nsp_attention_forward_args& a) {
+  const int64_t batch = a.q.size[0], heads = a.q.size[2];
+  if (batch == 0 || heads == 0) return;
+  const Forward<T> forward{HeadRows<T>(a.out),
+                           HeadRows<const T>(a.q),
+                           HeadRows<const T>(a.k),
+                           HeadRows<const T>(a.v),
+                           a.lse,
+                           AttentionMask(a),
+                           a.q.size[1],
+                           heads / a.k.size[2],
+                           a.q.size[3],
+                           a.scale};
+  parallel_tasks(context, "nsp attention", batch * heads, forward.scratch_floats(),
+                 [&](int64_t task, float* scratch) { forward.head(task / heads, task % heads, scratch); });
+}
+
 }  // namespace
 
 void attention_forward(Context& context, const nsp_attention_forward_args& a) {
-  const int64_t batch = a.q.size[0], heads = a.q.size[2];
-  if (batch == 0 || heads == 0) return;
-  const Forward forward{HeadRows<float>(a.out),
-                        HeadRows<const float>(a.q),
-                        HeadRows<const float>(a.k),
-                        HeadRows<const float>(a.v),
-                        a.lse,
-                        AttentionMask(a),
-                        a.q.size[1],
-                        heads / a.k.size[2],
-                        a.q.size[3],
-                        a.scale};
-  parallel_tasks(context, "nsp attention", batch * heads, forward.scratch_floats(),
-                 [&](int64_t task, float* scratch) { forward.head(task / heads, task % heads, scratch); });
+  with_element(a.q.dtype, [&](auto element) { forward_all<decltype(element)>(context, a); });
 }
 
 }  // namespace nsp::cpu::kernels

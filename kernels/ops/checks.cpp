@@ -84,6 +84,11 @@ void Checker::tensor(const char* name, const nsp_tensor& t, int32_t dtype, std::
   if (reinterpret_cast<uintptr_t>(t.data) % size_of(dtype) != 0) fail(name, "is not aligned to its elements");
 }
 
+int32_t Checker::floating(const char* name, const nsp_tensor& t) const {
+  if (t.dtype != NSP_F32 && t.dtype != NSP_BF16) fail(name, std::string("is ") + name_of(t.dtype) + ", expected fp32 or bf16");
+  return t.dtype;
+}
+
 bool Checker::optional(const char* name, const nsp_tensor& t, int32_t dtype, std::initializer_list<Dim*> shape) const {
   if (t.data == nullptr && t.rank == 0) return false;
   tensor(name, t, dtype, shape);

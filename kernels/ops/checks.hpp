@@ -32,7 +32,9 @@ class Checker {
  public:
   explicit Checker(const char* op) : op_(op) {}
   void tensor(const char* name, const nsp_tensor& t, int32_t dtype, std::initializer_list<Dim*> shape, Layout layout = Layout::rows) const;
-  // The same for a tensor that may be absent; says whether it is there.
+  // The dtype of a tensor that may be fp32 or bf16.
+  int32_t floating(const char* name, const nsp_tensor& t) const;
+  // The same as tensor() for one that may be absent; says whether it is there.
   bool optional(const char* name, const nsp_tensor& t, int32_t dtype, std::initializer_list<Dim*> shape) const;
   void require(bool condition, const std::string& text) const;
 

@@ -1,5 +1,6 @@
 #include "ops/column_sum.hpp"
 
+#include "ops/element.hpp"
 #include "ops/kernels.hpp"
 #include "ops/kokkos_compat.hpp"
 #include "ops/view.hpp"
@@ -21,8 +22,11 @@ void add_partial_sums(float* target, const float* partial, int64_t blocks, int64
   });
 }
 
-void kernels::bias_gradient(Context& context, const nsp_bias_gradient_args& a) {
-  const Matrix<const float> dout(a.dout);
+namespace {
+
+template <class T>
+void sum_rows(Context& context, const nsp_bias_gradient_args& a) {
+  const Matrix<const T> dout(a.dout);
   const int64_t columns = dout.columns;
   const RowBlocks blocks(dout.rows);
   float* partial = context.scratch.floats(static_cast<std::size_t>(blocks.count * columns));
@@ -31,12 +35,18 @@ void kernels::bias_gradient(Context& context, const nsp_bias_gradient_args& a) {
     std::fill(sums, sums + columns, 0.0f);
     const int64_t hi = std::min(dout.rows, (block + 1) * blocks.per_block);
     for (int64_t n = block * blocks.per_block; n < hi; ++n) {
-      const float* row = dout.row(n);
+      const T* row = dout.row(n);
 #pragma omp simd
-      for (int64_t c = 0; c < columns; ++c) sums[c] += row[c];
+      for (int64_t c = 0; c < columns; ++c) sums[c] += widen(row[c]);
     }
   });
   add_partial_sums(static_cast<float*>(a.dbias.data), partial, blocks.count, columns, columns);
+}
+
+}  // namespace
+
+void kernels::bias_gradient(Context& context, const nsp_bias_gradient_args& a) {
+  with_element(a.dout.dtype, [&](auto element) { sum_rows<decltype(element)>(context, a); });
 }
 
 }  // namespace nsp::cpu

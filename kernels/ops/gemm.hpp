@@ -13,13 +13,14 @@ struct Gemm {
   bool transpose_a, transpose_b;
   int64_t lda, ldb, ldc;
   float beta;
+  bool bf16_factors, bf16_result;  // else fp32; sums are fp32 in any case
 };
 
-enum class GemmLibrary { cblas, onednn };
+enum class GemmLibrary { cblas, onednn };  // cblas multiplies bf16 after widening it (ops/widened_gemm.hpp)
 enum class InstructionSet { sse, avx2, avx512 };
 
 // Which library computes tiles of this shape on this processor (ops/matmul_table.cpp).
-GemmLibrary choose_library(const Gemm& whole, InstructionSet set, bool have_onednn);
+GemmLibrary choose_library(const Gemm& whole, InstructionSet set);
 // Rows and columns of a tile.
 struct Tile {
   int64_t m, n;
@@ -33,13 +34,15 @@ void cblas_tile(const Gemm& gemm, const float* a, const float* b, float* c);
 class OnednnKernels {
  public:
   static bool available();
+  // Whether it multiplies bf16 with instructions for that. Elsewhere it refuses, or has slow ways.
+  static bool has_bf16();
   OnednnKernels();
   ~OnednnKernels();
   // Forgets all kernels if there are very many, so that ever new shapes do not fill the memory.
   void make_room();
-  // Index for run(); valid until make_room().
+  // Index for run(), valid until make_room(); -1 if it has nothing better than a plain loop for these bf16 factors.
   int prepare(const Gemm& gemm);
-  void run(int kernel, const float* a, const float* b, float* c) const;
+  void run(int kernel, const void* a, const void* b, void* c) const;
 
  private:
   struct State;

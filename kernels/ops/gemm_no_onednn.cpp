@@ -10,13 +10,16 @@ struct OnednnKernels::State {};
 bool OnednnKernels::available() {
   return false;
 }
+bool OnednnKernels::has_bf16() {
+  return false;
+}
 OnednnKernels::OnednnKernels() = default;
 OnednnKernels::~OnednnKernels() = default;
 void OnednnKernels::make_room() {}
 int OnednnKernels::prepare(const Gemm&) {
   throw std::logic_error("matmul: this module was built without oneDNN");
 }
-void OnednnKernels::run(int, const float*, const float*, float*) const {
+void OnednnKernels::run(int, const void*, const void*, void*) const {
   throw std::logic_error("matmul: this module was built without oneDNN");
 }
 

@@ -1,11 +1,14 @@
 // out (+)= op(a) op(b) + bias, tile by tile. See ops/gemm.hpp for the seam and ops/matmul_table.cpp for the choices.
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
+#include "ops/element.hpp"
 #include "ops/gemm.hpp"
 #include "ops/kernels.hpp"
 #include "ops/kokkos_compat.hpp"
 #include "ops/view.hpp"
+#include "ops/widened_gemm.hpp"
 
 namespace nsp::cpu::kernels {
 
@@ -16,29 +19,60 @@ int64_t row_stride(const nsp_tensor& t) {
   return std::max<int64_t>({t.size[0] > 1 ? t.stride[0] : t.size[1], t.size[1], 1});
 }
 
-// A tile starts as the bias, to which the product is added: libraries scale the old C anyway, so this costs nothing more.
-void start_with(const float* bias, float* c, int64_t rows, int64_t columns, int64_t stride) {
+Gemm whole_product(const nsp_matmul_args& args) {
+  Gemm g{};
+  g.m = args.out.size[0];
+  g.n = args.out.size[1];
+  g.k = args.a.size[args.transpose_a ? 0 : 1];
+  g.transpose_a = args.transpose_a != 0;
+  g.transpose_b = args.transpose_b != 0;
+  g.lda = row_stride(args.a);
+  g.ldb = row_stride(args.b);
+  g.ldc = row_stride(args.out);
+  g.beta = args.accumulate ? 1.0f : 0.0f;
+  g.bf16_factors = args.a.dtype == NSP_BF16;
+  g.bf16_result = args.out.dtype == NSP_BF16;
+  return g;
+}
+
+// A tile starts as the bias, to which the product is added: libraries scale the old C anyway, so this costs nothing more,
+// and the bias is exact in either dtype.
+template <class In, class Out>
+void start_with(const In* bias, Out* c, int64_t rows, int64_t columns, int64_t stride) {
   for (int64_t i = 0; i < rows; ++i) {
-    float* row = c + i * stride;
+    Out* row = c + i * stride;
     if (bias == nullptr) {
-      std::fill(row, row + columns, 0.0f);
+      std::fill(row, row + columns, Out{});
     } else {
-      std::copy_n(bias, columns, row);
+      for (int64_t j = 0; j < columns; ++j) row[j] = narrow<Out>(widen(bias[j]));
     }
   }
 }
 
+template <class In, class Out>
 struct Product {
   Gemm whole;
-  const float *a, *b, *bias;
-  float* c;
+  const In *a, *b, *bias;
+  Out* c;
   Tile tile;
-  int64_t columns;  // of tiles
+  int64_t rows, columns;  // of tiles
 
+  explicit Product(const nsp_matmul_args& args)
+      : whole(whole_product(args)),
+        a(static_cast<const In*>(args.a.data)),
+        b(static_cast<const In*>(args.b.data)),
+        bias(present(args.bias) ? static_cast<const In*>(args.bias.data) : nullptr),
+        c(static_cast<Out*>(args.out.data)),
+        tile(choose_tile(whole)),
+        rows((whole.m + tile.m - 1) / tile.m),
+        columns((whole.n + tile.n - 1) / tile.n) {}
+
+  // The tile at row i and column j. What the library sees: with a bias it adds to what stands there already.
   Gemm part(int64_t i, int64_t j) const {
     Gemm g = whole;
     g.m = std::min(tile.m, whole.m - i);
     g.n = std::min(tile.n, whole.n - j);
+    if (bias != nullptr) g.beta = 1.0f;
     return g;
   }
   // compute(gemm, a, b, c) for one tile.
@@ -46,7 +80,7 @@ struct Product {
   void run(int64_t index, const F& compute) const {
     const int64_t i = index / columns * tile.m, j = index % columns * tile.n;
     const Gemm g = part(i, j);
-    float* target = c + i * whole.ldc + j;
+    Out* target = c + i * whole.ldc + j;
     if (bias != nullptr || whole.k == 0) {
       if (bias != nullptr || whole.beta == 0.0f) start_with(bias == nullptr ? nullptr : bias + j, target, g.m, g.n, whole.ldc);
       if (whole.k == 0) return;
@@ -55,55 +89,57 @@ struct Product {
   }
 };
 
+// In fp32 by BLAS.
+template <class In, class Out>
+void multiply_wide(Context& context, const Product<In, Out>& p) {
+  constexpr bool kWiden = !std::is_same_v<In, float>;
+  parallel_tasks(context, "nsp matmul", p.rows * p.columns, kWiden ? widened_gemm_floats(p.part(0, 0)) : 0,
+                 [&](int64_t index, float* work) {
+                   p.run(index, [&](const Gemm& g, const In* a, const In* b, Out* c) {
+                     if constexpr (kWiden) {
+                       widened_gemm(g, a, b, c, work);
+                     } else {
+                       cblas_tile(g, a, b, c);
+                     }
+                   });
+                 });
+}
+
+// By oneDNN, which has a kernel for each of at most four shapes of tile: inner, last column, last row, corner. They are made
+// here, since making is not for the pool. False: it has none, nothing was done.
+template <class In, class Out>
+bool multiply_with_kernels(Context& context, const Product<In, Out>& p) {
+  OnednnKernels& onednn = context.gemm->onednn;
+  onednn.make_room();
+  std::array<int, 4> kernels{};
+  for (int edge = 0; edge < 4; ++edge) {
+    const Gemm g = p.part((edge & 2) ? (p.rows - 1) * p.tile.m : 0, (edge & 1) ? (p.columns - 1) * p.tile.n : 0);
+    kernels[static_cast<std::size_t>(edge)] = onednn.prepare(g);
+    if (kernels[static_cast<std::size_t>(edge)] < 0) return false;
+  }
+  parallel_tasks(context, "nsp matmul", p.rows * p.columns, 0, [&](int64_t index, float*) {
+    const int edge = (index / p.columns == p.rows - 1 ? 2 : 0) | (index % p.columns == p.columns - 1 ? 1 : 0);
+    p.run(index, [&](const Gemm&, const In* a, const In* b, Out* c) { onednn.run(kernels[static_cast<std::size_t>(edge)], a, b, c); });
+  });
+  return true;
+}
+
+template <class In, class Out>
+void multiply(Context& context, const nsp_matmul_args& args) {
+  const Product<In, Out> p(args);
+  const bool by_onednn = p.whole.k > 0 && choose_library(p.whole, context.gemm->set) == GemmLibrary::onednn;
+  if (!by_onednn || !multiply_with_kernels(context, p)) multiply_wide(context, p);
+}
+
 }  // namespace
 
 void matmul(Context& context, const nsp_matmul_args& args) {
-  Product p;
-  p.whole.m = args.out.size[0];
-  p.whole.n = args.out.size[1];
-  p.whole.k = args.a.size[args.transpose_a ? 0 : 1];
-  if (p.whole.m == 0 || p.whole.n == 0) return;
-  p.whole.transpose_a = args.transpose_a != 0;
-  p.whole.transpose_b = args.transpose_b != 0;
-  p.whole.lda = row_stride(args.a);
-  p.whole.ldb = row_stride(args.b);
-  p.whole.ldc = row_stride(args.out);
-  p.a = static_cast<const float*>(args.a.data);
-  p.b = static_cast<const float*>(args.b.data);
-  p.bias = present(args.bias) ? static_cast<const float*>(args.bias.data) : nullptr;
-  p.c = static_cast<float*>(args.out.data);
-  p.whole.beta = args.accumulate ? 1.0f : 0.0f;
-  GemmCache& cache = *context.gemm;
-  p.tile = choose_tile(p.whole);
-  p.columns = (p.whole.n + p.tile.n - 1) / p.tile.n;
-  const int64_t rows = (p.whole.m + p.tile.m - 1) / p.tile.m;
-  const GemmLibrary library = choose_library(p.whole, cache.set, OnednnKernels::available());
-  Gemm with_bias = p.whole;  // how a tile looks to the library: it adds to the bias that stands there already
-  if (p.bias != nullptr) with_bias.beta = 1.0f;
-
-  if (library == GemmLibrary::cblas || p.whole.k == 0) {
-    parallel_tasks(context, "nsp matmul", rows * p.columns, 0, [&](int64_t index, float*) {
-      p.run(index, [&](Gemm g, const float* a, const float* b, float* c) {
-        g.beta = with_bias.beta;
-        cblas_tile(g, a, b, c);
-      });
-    });
-    return;
+  if (args.out.size[0] == 0 || args.out.size[1] == 0) return;
+  if (args.a.dtype == NSP_F32) {
+    multiply<float, float>(context, args);
+  } else {
+    with_element(args.out.dtype, [&](auto element) { multiply<Bf16, decltype(element)>(context, args); });
   }
-  // At most four shapes of tile: inner, last column, last row, corner. Made here, since making is not for the pool.
-  cache.onednn.make_room();
-  std::array<int, 4> kernels{};
-  for (int edge = 0; edge < 4; ++edge) {
-    Gemm g = p.part((edge & 2) ? (rows - 1) * p.tile.m : 0, (edge & 1) ? (p.columns - 1) * p.tile.n : 0);
-    g.beta = with_bias.beta;
-    kernels[static_cast<std::size_t>(edge)] = cache.onednn.prepare(g);
-  }
-  parallel_tasks(context, "nsp matmul", rows * p.columns, 0, [&](int64_t index, float*) {
-    const int edge = (index / p.columns == rows - 1 ? 2 : 0) | (index % p.columns == p.columns - 1 ? 1 : 0);
-    p.run(index, [&](const Gemm&, const float* a, const float* b, float* c) {
-      cache.onednn.run(kernels[static_cast<std::size_t>(edge)], a, b, c);
-    });
-  });
 }
 
 }  // namespace nsp::cpu::kernels

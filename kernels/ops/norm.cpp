@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/column_sum.hpp"
+#include "ops/element.hpp"
 #include "ops/kernels.hpp"
 #include "ops/kokkos_compat.hpp"
 #include "ops/view.hpp"
@@ -17,78 +18,83 @@ struct Statistics {
   float mean, rstd;
 };
 
-[[gnu::noinline]] Statistics layernorm_row(float* out, const float* x, const float* w, const float* b, int64_t columns, float eps) {
+template <class T>
+[[gnu::noinline]] Statistics layernorm_row(T* out, const T* x, const T* w, const T* b, int64_t columns, float eps) {
   float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t c = 0; c < columns; ++c) sum += x[c];
+  for (int64_t c = 0; c < columns; ++c) sum += widen(x[c]);
   const float mean = sum / static_cast<float>(columns);
   float squares = 0.0f;
 #pragma omp simd reduction(+ : squares)
-  for (int64_t c = 0; c < columns; ++c) squares += (x[c] - mean) * (x[c] - mean);
+  for (int64_t c = 0; c < columns; ++c) squares += (widen(x[c]) - mean) * (widen(x[c]) - mean);
   const float rstd = 1.0f / std::sqrt(squares / static_cast<float>(columns) + eps);
 #pragma omp simd
-  for (int64_t c = 0; c < columns; ++c) out[c] = (x[c] - mean) * rstd * w[c] + b[c];
+  for (int64_t c = 0; c < columns; ++c) out[c] = narrow<T>((widen(x[c]) - mean) * rstd * widen(w[c]) + widen(b[c]));
   return {mean, rstd};
 }
 
-[[gnu::noinline]] float rmsnorm_row(float* out, const float* x, const float* w, int64_t columns, float eps) {
+template <class T>
+[[gnu::noinline]] float rmsnorm_row(T* out, const T* x, const T* w, int64_t columns, float eps) {
   float squares = 0.0f;
 #pragma omp simd reduction(+ : squares)
-  for (int64_t c = 0; c < columns; ++c) squares += x[c] * x[c];
+  for (int64_t c = 0; c < columns; ++c) squares += widen(x[c]) * widen(x[c]);
   const float rstd = 1.0f / std::sqrt(squares / static_cast<float>(columns) + eps);
 #pragma omp simd
-  for (int64_t c = 0; c < columns; ++c) out[c] = x[c] * rstd * w[c];
+  for (int64_t c = 0; c < columns; ++c) out[c] = narrow<T>(widen(x[c]) * rstd * widen(w[c]));
   return rstd;
 }
 
 // One row of layernorm_backward. d may be dx: element c of it is read before it is written.
-[[gnu::noinline]] void layernorm_backward_row(float* dx, float* dw, float* db, const float* d, const float* x, const float* w, float mean,
-                                              float rstd, int64_t columns, bool accumulate) {
+template <class T>
+[[gnu::noinline]] void layernorm_backward_row(T* dx, float* dw, float* db, const T* d, const T* x, const T* w, float mean, float rstd,
+                                              int64_t columns, bool accumulate) {
   float sum = 0.0f, product = 0.0f;
 #pragma omp simd reduction(+ : sum, product)
   for (int64_t c = 0; c < columns; ++c) {
-    const float normal = (x[c] - mean) * rstd, g = w[c] * d[c];
+    const float normal = (widen(x[c]) - mean) * rstd, gradient = widen(d[c]), g = widen(w[c]) * gradient;
     sum += g;
     product += g * normal;
-    dw[c] += d[c] * normal;
-    db[c] += d[c];
+    dw[c] += gradient * normal;
+    db[c] += gradient;
   }
   const float mean_g = sum / static_cast<float>(columns), mean_gn = product / static_cast<float>(columns);
   if (accumulate) {
 #pragma omp simd
-    for (int64_t c = 0; c < columns; ++c) dx[c] += (w[c] * d[c] - mean_g - (x[c] - mean) * rstd * mean_gn) * rstd;
+    for (int64_t c = 0; c < columns; ++c)
+      dx[c] = narrow<T>(widen(dx[c]) + (widen(w[c]) * widen(d[c]) - mean_g - (widen(x[c]) - mean) * rstd * mean_gn) * rstd);
   } else {
 #pragma omp simd
-    for (int64_t c = 0; c < columns; ++c) dx[c] = (w[c] * d[c] - mean_g - (x[c] - mean) * rstd * mean_gn) * rstd;
+    for (int64_t c = 0; c < columns; ++c)
+      dx[c] = narrow<T>((widen(w[c]) * widen(d[c]) - mean_g - (widen(x[c]) - mean) * rstd * mean_gn) * rstd);
   }
 }
 
 // One row of rmsnorm_backward, likewise.
-[[gnu::noinline]] void rmsnorm_backward_row(float* dx, float* dw, const float* d, const float* x, const float* w, float rstd,
-                                            int64_t columns, bool accumulate) {
+template <class T>
+[[gnu::noinline]] void rmsnorm_backward_row(T* dx, float* dw, const T* d, const T* x, const T* w, float rstd, int64_t columns,
+                                            bool accumulate) {
   float product = 0.0f;
 #pragma omp simd reduction(+ : product)
   for (int64_t c = 0; c < columns; ++c) {
-    const float normal = x[c] * rstd;
-    product += w[c] * d[c] * normal;
-    dw[c] += d[c] * normal;
+    const float normal = widen(x[c]) * rstd, gradient = widen(d[c]);
+    product += widen(w[c]) * gradient * normal;
+    dw[c] += gradient * normal;
   }
   const float mean = product / static_cast<float>(columns);
   if (accumulate) {
 #pragma omp simd
-    for (int64_t c = 0; c < columns; ++c) dx[c] += (w[c] * d[c] - x[c] * rstd * mean) * rstd;
+    for (int64_t c = 0; c < columns; ++c) dx[c] = narrow<T>(widen(dx[c]) + (widen(w[c]) * widen(d[c]) - widen(x[c]) * rstd * mean) * rstd);
   } else {
 #pragma omp simd
-    for (int64_t c = 0; c < columns; ++c) dx[c] = (w[c] * d[c] - x[c] * rstd * mean) * rstd;
+    for (int64_t c = 0; c < columns; ++c) dx[c] = narrow<T>((widen(w[c]) * widen(d[c]) - widen(x[c]) * rstd * mean) * rstd);
   }
 }
 
-}  // namespace
-
-void layernorm_forward(Context&, const nsp_layernorm_forward_args& a) {
-  const Matrix<float> out(a.out);
-  const Matrix<const float> x(a.x);
-  const Vector<const float> weight(a.weight), bias(a.bias);
+template <class T>
+void normalise(const nsp_layernorm_forward_args& a) {
+  const Matrix<T> out(a.out);
+  const Matrix<const T> x(a.x);
+  const Vector<const T> weight(a.weight), bias(a.bias);
   const Vector<float> mean(a.mean), rstd(a.rstd);
   const float eps = a.eps;
   if (x.columns == 0) return;
@@ -99,10 +105,12 @@ void layernorm_forward(Context&, const nsp_layernorm_forward_args& a) {
   });
 }
 
-void layernorm_backward(Context& context, const nsp_layernorm_backward_args& a) {
-  const Matrix<float> dx(a.dx);
-  const Matrix<const float> dout(a.dout), x(a.x);
-  const Vector<const float> weight(a.weight), mean(a.mean), rstd(a.rstd);
+template <class T>
+void normalise_backward(Context& context, const nsp_layernorm_backward_args& a) {
+  const Matrix<T> dx(a.dx);
+  const Matrix<const T> dout(a.dout), x(a.x);
+  const Vector<const T> weight(a.weight);
+  const Vector<const float> mean(a.mean), rstd(a.rstd);
   const int64_t columns = x.columns;
   const bool accumulate = a.accumulate_dx != 0;
   const RowBlocks blocks(x.rows);
@@ -119,10 +127,11 @@ void layernorm_backward(Context& context, const nsp_layernorm_backward_args& a) 
   add_partial_sums(static_cast<float*>(a.dbias.data), partial + columns, blocks.count, 2 * columns, columns);
 }
 
-void rmsnorm_forward(Context&, const nsp_rmsnorm_forward_args& a) {
-  const Matrix<float> out(a.out);
-  const Matrix<const float> x(a.x);
-  const Vector<const float> weight(a.weight);
+template <class T>
+void normalise(const nsp_rmsnorm_forward_args& a) {
+  const Matrix<T> out(a.out);
+  const Matrix<const T> x(a.x);
+  const Vector<const T> weight(a.weight);
   const Vector<float> rstd(a.rstd);
   const float eps = a.eps;
   if (x.columns == 0) return;
@@ -130,10 +139,12 @@ void rmsnorm_forward(Context&, const nsp_rmsnorm_forward_args& a) {
                  [=](int64_t n) { rstd[n] = rmsnorm_row(out.row(n), x.row(n), weight.data, x.columns, eps); });
 }
 
-void rmsnorm_backward(Context& context, const nsp_rmsnorm_backward_args& a) {
-  const Matrix<float> dx(a.dx);
-  const Matrix<const float> dout(a.dout), x(a.x);
-  const Vector<const float> weight(a.weight), rstd(a.rstd);
+template <class T>
+void normalise_backward(Context& context, const nsp_rmsnorm_backward_args& a) {
+  const Matrix<T> dx(a.dx);
+  const Matrix<const T> dout(a.dout), x(a.x);
+  const Vector<const T> weight(a.weight);
+  const Vector<const float> rstd(a.rstd);
   const int64_t columns = x.columns;
   const bool accumulate = a.accumulate_dx != 0;
   const RowBlocks blocks(x.rows);
@@ -147,6 +158,21 @@ void rmsnorm_backward(Context& context, const nsp_rmsnorm_backward_args& a) {
     }
   });
   add_partial_sums(static_cast<float*>(a.dweight.data), partial, blocks.count, columns, columns);
+}
+
+}  // namespace
+
+void layernorm_forward(Context&, const nsp_layernorm_forward_args& a) {
+  with_element(a.x.dtype, [&](auto element) { normalise<decltype(element)>(a); });
+}
+void layernorm_backward(Context& context, const nsp_layernorm_backward_args& a) {
+  with_element(a.x.dtype, [&](auto element) { normalise_backward<decltype(element)>(context, a); });
+}
+void rmsnorm_forward(Context&, const nsp_rmsnorm_forward_args& a) {
+  with_element(a.x.dtype, [&](auto element) { normalise<decltype(element)>(a); });
+}
+void rmsnorm_backward(Context& context, const nsp_rmsnorm_backward_args& a) {
+  with_element(a.x.dtype, [&](auto element) { normalise_backward<decltype(element)>(context, a); });
 }
 
 }  // namespace nsp::cpu::kernels

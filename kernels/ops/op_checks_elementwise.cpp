@@ -13,21 +13,25 @@ using Named = std::pair<const char*, const nsp_tensor*>;
 
 void same_matrix(const char* op, std::initializer_list<Named> tensors) {
   const Checker c(op);
+  const int32_t dtype = c.floating(tensors.begin()->first, *tensors.begin()->second);
   Dim n{"N"}, channels{"C"};
-  for (const auto& [name, tensor] : tensors) c.tensor(name, *tensor, NSP_F32, {&n, &channels});
+  for (const auto& [name, tensor] : tensors) c.tensor(name, *tensor, dtype, {&n, &channels});
 }
 
-void same_vector(const char* op, std::initializer_list<Named> tensors) {
+void same_vector(const char* op, std::initializer_list<Named> tensors, int32_t dtype) {
   const Checker c(op);
   Dim n{"n"};
-  for (const auto& [name, tensor] : tensors) c.tensor(name, *tensor, NSP_F32, {&n});
+  for (const auto& [name, tensor] : tensors) c.tensor(name, *tensor, dtype, {&n});
+}
+void same_vector(const char* op, std::initializer_list<Named> tensors) {
+  same_vector(op, tensors, Checker(op).floating(tensors.begin()->first, *tensors.begin()->second));
 }
 
 void reduction(const char* op, const char* name, const nsp_tensor& out, int32_t dtype, const nsp_tensor& x) {
   const Checker c(op);
   Dim n{"n"}, one{"1", 1, "the contract"};
   c.tensor(name, out, dtype, {&one});
-  c.tensor("x", x, NSP_F32, {&n});
+  c.tensor("x", x, c.floating("x", x), {&n});
 }
 
 }  // namespace
@@ -84,7 +88,11 @@ void check(const nsp_scale_args& a) {
   same_vector("scale", {{"x", &a.x}});
 }
 void check(const nsp_axpy_args& a) {
-  same_vector("axpy", {{"y", &a.y}, {"x", &a.x}});
+  const Checker c("axpy");
+  const int32_t dtype = c.floating("x", a.x);
+  Dim n{"n"};
+  c.tensor("y", a.y, a.y.dtype == dtype ? dtype : NSP_F32, {&n});
+  c.tensor("x", a.x, dtype, {&n});
 }
 void check(const nsp_lerp_args& a) {
   same_vector("lerp", {{"out", &a.out}, {"base", &a.base}, {"x", &a.x}, {"origin", &a.origin}});
@@ -105,7 +113,7 @@ void check(const nsp_random_fill_args& a) {
 }
 
 void check(const nsp_adamw_args& a) {
-  same_vector("adamw", {{"weight", &a.weight}, {"gradient", &a.gradient}, {"moment1", &a.moment1}, {"moment2", &a.moment2}});
+  same_vector("adamw", {{"weight", &a.weight}, {"gradient", &a.gradient}, {"moment1", &a.moment1}, {"moment2", &a.moment2}}, NSP_F32);
 }
 
 void check(const nsp_sgd_args& a) {

@@ -2,6 +2,7 @@
 // 1, 2, 3", SC11). Element offset + i is word (offset + i) % 4 of counter block (offset + i) / 4.
 #include <cmath>
 
+#include "ops/element.hpp"
 #include "ops/kernels.hpp"
 #include "ops/kokkos_compat.hpp"
 
@@ -47,11 +48,10 @@ void block_values(float values[4], const Words& words, bool normal) {
   }
 }
 
-}  // namespace
-
-void random_fill(Context&, const nsp_random_fill_args& args) {
+template <class T>
+void fill(const nsp_random_fill_args& args) {
   const nsp_random_fill_args a = args;
-  float* x = static_cast<float*>(a.x.data);
+  T* x = static_cast<T*>(a.x.data);
   const uint64_t n = static_cast<uint64_t>(a.x.size[0]);
   if (n == 0) return;
   const uint64_t first = a.offset / 4, last = (a.offset + n - 1) / 4;
@@ -63,10 +63,16 @@ void random_fill(Context&, const nsp_random_fill_args& args) {
       block_values(values, philox(block, a.stream, a.seed), a.distribution == 1);
       for (uint64_t k = 0; k < 4; ++k) {
         const uint64_t element = 4 * block + k;
-        if (element >= a.offset && element < a.offset + n) x[element - a.offset] = a.low + a.scale * values[k];
+        if (element >= a.offset && element < a.offset + n) x[element - a.offset] = narrow<T>(a.low + a.scale * values[k]);
       }
     }
   });
+}
+
+}  // namespace
+
+void random_fill(Context&, const nsp_random_fill_args& a) {
+  with_element(a.x.dtype, [&](auto element) { fill<decltype(element)>(a); });
 }
 
 }  // namespace nsp::cpu::kernels

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/element.hpp"
 #include "ops/kernels.hpp"
 #include "ops/kokkos_compat.hpp"
 
@@ -28,25 +29,25 @@ struct Rotation {
       table[half + d] = static_cast<float>(direction * std::sin(angle));
     }
   }
+  template <class T>
   void rotate(int64_t token, const float* table) const {
     const float *cosine = table, *sine = table + half;
     const int64_t b = token / length, t = token % length;
     for (int64_t h = 0; h < heads; ++h) {
-      const float* in = static_cast<const float*>(x.data) + b * x.stride[0] + t * x.stride[1] + h * x.stride[2];
-      float* result = static_cast<float*>(out.data) + b * out.stride[0] + t * out.stride[1] + h * out.stride[2];
+      const T* in = static_cast<const T*>(x.data) + b * x.stride[0] + t * x.stride[1] + h * x.stride[2];
+      T* result = static_cast<T*>(out.data) + b * out.stride[0] + t * out.stride[1] + h * out.stride[2];
 #pragma omp simd
       for (int64_t d = 0; d < half; ++d) {  // out may be x: both of a pair are read before either is written
-        const float first = in[d], second = in[d + half];
-        result[d] = first * cosine[d] - second * sine[d];
-        result[d + half] = first * sine[d] + second * cosine[d];
+        const float first = widen(in[d]), second = widen(in[d + half]);
+        result[d] = narrow<T>(first * cosine[d] - second * sine[d]);
+        result[d + half] = narrow<T>(first * sine[d] + second * cosine[d]);
       }
     }
   }
 };
 
-}  // namespace
-
-void rope(Context& context, const nsp_rope_args& a) {
+template <class T>
+void rotate_all(Context& context, const nsp_rope_args& a) {
   const int64_t tokens = a.x.size[0] * a.x.size[1], half = a.x.size[3] / 2;
   if (half == 0 || tokens == 0) return;
   double* frequency = context.scratch.doubles(static_cast<std::size_t>(half));
@@ -63,14 +64,20 @@ void rope(Context& context, const nsp_rope_args& a) {
   if (span > tokens) {
     parallel_tasks(context, "nsp rope", tokens, 2 * half, [&](int64_t token, float* table) {
       r.angles(r.position(token), table);
-      r.rotate(token, table);
+      r.rotate<T>(token, table);
     });
     return;
   }
   float* tables = context.scratch.floats(static_cast<std::size_t>(span * 2 * half));
   parallel_items("nsp rope angles", span, 80 * half, [=](int64_t i) { r.angles(static_cast<int32_t>(first + i), tables + i * 2 * half); });
   parallel_items("nsp rope", tokens, 4 * half * r.heads,
-                 [=](int64_t token) { r.rotate(token, tables + (r.position(token) - first) * 2 * half); });
+                 [=](int64_t token) { r.rotate<T>(token, tables + (r.position(token) - first) * 2 * half); });
+}
+
+}  // namespace
+
+void rope(Context& context, const nsp_rope_args& a) {
+  with_element(a.x.dtype, [&](auto element) { rotate_all<decltype(element)>(context, a); });
 }
 
 }  // namespace nsp::cpu::kernels

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "ops/element.hpp"
+
 namespace nsp::cpu {
 
 namespace small_gemm_detail {
@@ -87,13 +89,14 @@ inline void small_gemm(int64_t m, int64_t n, int64_t k, SmallGemmOperand a, cons
   }
 }
 
-// to[column][row] = from[row][column]; rows beyond `rows` up to `padded` become 0.
-inline void transpose_block(const float* from, int64_t stride, int64_t rows, int64_t columns, float* to, int64_t padded) {
+// to[column][row] = from[row][column] in fp32; rows beyond `rows` up to `padded` become 0.
+template <class T>
+inline void transpose_block(const T* from, int64_t stride, int64_t rows, int64_t columns, float* to, int64_t padded) {
   constexpr int64_t kSide = 8;
   for (int64_t i = 0; i < rows; i += kSide) {
     const int64_t height = rows - i < kSide ? rows - i : kSide;
     for (int64_t j = 0; j < columns; ++j) {
-      for (int64_t r = 0; r < height; ++r) to[j * padded + i + r] = from[(i + r) * stride + j];
+      for (int64_t r = 0; r < height; ++r) to[j * padded + i + r] = widen(from[(i + r) * stride + j]);
     }
   }
   for (int64_t j = 0; j < columns; ++j) {

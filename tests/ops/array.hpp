@@ -62,9 +62,16 @@ inline Array random_integers(std::vector<int64_t> shape, unsigned seed, int64_t 
   return a;
 }
 
-// The largest difference is at most tolerance times the largest reference value, or times `floor` where that is larger
-// (for results that cancel). NaN and infinities must agree.
-inline void expect_near(const Array& got, const Array& expected, double tolerance, const std::string& what, double floor = 1e-30) {
+// How near a result must be: `sums` for what is computed, `store` for the rounding of each element when it is stored, relative
+// to that element (2^-8 for bf16; in fp32 it is part of `sums`). See docs/numerics.md.
+struct Bound {
+  double sums, store;
+  Bound(double s, double rounding = 0.0) : sums(s), store(rounding) {}
+};
+
+// The largest difference is at most bound.sums times the largest reference value, or times `floor` where that is larger
+// (for results that cancel), beside the rounding. NaN and infinities must agree.
+inline void expect_near(const Array& got, const Array& expected, Bound bound, const std::string& what, double floor = 1e-30) {
   ASSERT_EQ(got.shape, expected.shape) << what;
   double largest = floor;
   for (double x : expected.v) {
@@ -75,17 +82,17 @@ inline void expect_near(const Array& got, const Array& expected, double toleranc
       ASSERT_TRUE(got.v[i] == expected.v[i] || (std::isnan(got.v[i]) && std::isnan(expected.v[i])))
           << what << ", element " << i << ": " << got.v[i] << " instead of " << expected.v[i];
     } else {
-      ASSERT_LE(std::abs(got.v[i] - expected.v[i]), tolerance * largest)
+      ASSERT_LE(std::abs(got.v[i] - expected.v[i]), bound.sums * largest * (1.0 + bound.store) + bound.store * std::abs(expected.v[i]))
           << what << ", element " << i << ": " << got.v[i] << " instead of " << expected.v[i];
     }
   }
 }
 
-// Element by element: |got - expected| <= tolerance * |expected| + floor.
-inline void expect_relative(const Array& got, const Array& expected, double tolerance, double floor, const std::string& what) {
+// Element by element: |got - expected| <= bound * |expected| + floor.
+inline void expect_relative(const Array& got, const Array& expected, Bound bound, double floor, const std::string& what) {
   ASSERT_EQ(got.shape, expected.shape) << what;
   for (std::size_t i = 0; i < got.v.size(); ++i) {
-    ASSERT_LE(std::abs(got.v[i] - expected.v[i]), tolerance * std::abs(expected.v[i]) + floor)
+    ASSERT_LE(std::abs(got.v[i] - expected.v[i]), (bound.sums * (1.0 + bound.store) + bound.store) * std::abs(expected.v[i]) + floor)
         << what << ", element " << i << ": " << got.v[i] << " instead of " << expected.v[i];
   }
 }

@@ -43,7 +43,9 @@ void load(const std::string& path, Found& found) {
     return;
   }
   Backend backend{plugin->name, static_cast<const nsp_backend*>(plugin->create(nullptr)), nullptr};
-  const nsp_device_config config{sizeof(nsp_device_config), compute_threads(), 0};
+  // Each module has another number of threads, so that the comparison of modules is one of thread counts as well.
+  const int threads = compute_threads() + static_cast<int>(found.backends.size());
+  const nsp_device_config config{sizeof(nsp_device_config), threads, 0};
   if (backend.table->open(0, &config, &backend.device) != NSP_OK) {
     found.refusals.push_back(path + ": " + backend.table->last_error(nullptr));
     return;
@@ -168,6 +170,22 @@ const std::vector<std::string>& refusals() {
   return all().refusals;
 }
 
+float rounded(float value, nsp_dtype dtype) {
+  if (dtype != NSP_BF16 || std::isnan(value)) return value;
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  const uint32_t low = bits & 0xffffu, odd = (bits >> 16) & 1u;
+  bits -= low;
+  if (low > 0x8000u || (low == 0x8000u && odd == 1u)) bits += 0x10000u;
+  std::memcpy(&value, &bits, sizeof bits);
+  return value;
+}
+
+Array stored(Array a, nsp_dtype dtype) {
+  for (double& x : a.v) x = static_cast<double>(rounded(static_cast<float>(x), dtype));
+  return a;
+}
+
 std::vector<int64_t> gapped_strides(const std::vector<int64_t>& shape, int64_t gap) {
   std::vector<int64_t> strides(shape.size(), 1);
   for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d] + gap;
@@ -272,8 +290,11 @@ Array Bench::read(const nsp_tensor& t) {
 
 std::vector<uint32_t> Bench::read_bits(const nsp_tensor& t) {
   const std::vector<unsigned char> bytes = download(find(t));
-  std::vector<uint32_t> result(bytes.size() / 4);
-  if (!result.empty()) std::memcpy(result.data(), bytes.data(), result.size() * 4);
+  const std::size_t width = bytes_of(t.dtype);
+  std::vector<uint32_t> result(bytes.size() / width);
+  for (std::size_t i = 0; i < result.size(); ++i) {  // bf16 is the upper half of an fp32, which is the last one here
+    std::memcpy(reinterpret_cast<unsigned char*>(&result[i]) + (4 - width), &bytes[i * width], width);
+  }
   return result;
 }
 

@@ -18,8 +18,8 @@ struct Backend {
   nsp_device* device = nullptr;  // shared by all cases; a test that makes a device fail opens its own
 };
 
-// Every libnsp_backend_*.so in NSP_PLUGIN_PATH that this machine can run; loaded at the first call, with
-// NSP_OPS_THREADS compute threads (default 2).
+// Every libnsp_backend_*.so in NSP_PLUGIN_PATH that this machine can run; loaded at the first call. The first has
+// NSP_OPS_THREADS compute threads (default 2), each further one has one more.
 const std::vector<Backend>& backends();
 // Modules that were left out, with the reason.
 const std::vector<std::string>& refusals();
@@ -47,7 +47,7 @@ class Bench {
   nsp_tensor out_strided(const std::vector<int64_t>& shape, nsp_dtype dtype, const std::vector<int64_t>& strides);
   // Waits for the stream, checks the canary, adds the bits to hash().
   Array read(const nsp_tensor& t);
-  std::vector<uint32_t> read_bits(const nsp_tensor& t);  // fp32, dense
+  std::vector<uint32_t> read_bits(const nsp_tensor& t);  // dense; bf16 as the fp32 of the same value
 
   template <class Args>
   nsp_status call(nsp_status (*op)(nsp_stream*, const Args*), Args args) {
@@ -75,6 +75,11 @@ class Bench {
   std::vector<std::unique_ptr<Placed>> placed_;
   uint64_t hash_ = 14695981039346656037ull;  // FNV-1a
 };
+
+// The nearest number of the dtype, ties to even (fp32: the value itself). Scalar code of its own, to hold backends against.
+float rounded(float value, nsp_dtype dtype);
+// What a tensor holds of these values: a reference starts from the same numbers as the backend.
+Array stored(Array a, nsp_dtype dtype);
 
 // Strides of a row-major tensor with a gap of `gap` elements behind each row and each outer block.
 std::vector<int64_t> gapped_strides(const std::vector<int64_t>& shape, int64_t gap);

@@ -1,4 +1,4 @@
-// The table of cases: every op of NSP_OP_LIST has at least one, or Suite.CoversEveryOp fails.
+// The table of cases: every op of NSP_OP_LIST has at least one in each dtype that a backend supports, or Suite.CoversEveryOp fails.
 #pragma once
 
 #include <functional>
@@ -13,6 +13,7 @@ struct Case {
   nsp_op op;
   std::string name;  // unique; letters, digits and underscores
   std::function<void(Bench&)> run;
+  nsp_dtype dtype = NSP_F32;  // what supports() is asked for
 };
 using Cases = std::vector<Case>;
 
@@ -29,6 +30,16 @@ void add_reduce_cases(Cases& cases);
 void add_random_cases(Cases& cases);
 
 const Cases& all_cases();
+
+// The dtypes that most ops compute in, what names of their cases end in, and the rounding of a store (a half of the last
+// place, relative to the number).
+constexpr nsp_dtype kTypes[] = {NSP_F32, NSP_BF16};
+inline std::string suffix(nsp_dtype dtype) {
+  return dtype == NSP_BF16 ? "_bf16" : "";
+}
+inline Bound bound(double sums, nsp_dtype dtype) {
+  return Bound(sums, dtype == NSP_BF16 ? 0x1p-8 : 0.0);
+}
 
 inline nsp_tensor absent() {
   return nsp_tensor{};

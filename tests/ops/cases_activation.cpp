@@ -33,48 +33,48 @@ Array map(const Array& shape, F f) {
   return r;
 }
 
-void gelu_forward(Bench& bench, const Shape& s) {
-  const Array x = random_array({s.n, s.channels}, 51, -12.0, 12.0);
+void gelu_forward(Bench& bench, const Shape& s, nsp_dtype type) {
+  const Array x = stored(random_array({s.n, s.channels}, 51, -12.0, 12.0), type);
   nsp_gelu_forward_args a{};
-  a.x = bench.in(x, NSP_F32, s.gap);
-  a.out = bench.out(x.shape, NSP_F32, s.gap);
+  a.x = bench.in(x, type, s.gap);
+  a.out = bench.out(x.shape, type, s.gap);
   bench.run(bench.ops().gelu_forward, a);
-  expect_relative(bench.read(a.out), map(x, [&](std::size_t i) { return gelu(x.v[i]); }), 1e-6, 1e-6, "out");
+  expect_relative(bench.read(a.out), map(x, [&](std::size_t i) { return gelu(x.v[i]); }), bound(1e-6, type), 1e-6, "out");
 }
 
-void gelu_backward(Bench& bench, const Shape& s, bool in_place) {
-  const Array x = random_array({s.n, s.channels}, 52, -12.0, 12.0), dout = random_array(x.shape, 53);
+void gelu_backward(Bench& bench, const Shape& s, nsp_dtype type, bool in_place) {
+  const Array x = stored(random_array({s.n, s.channels}, 52, -12.0, 12.0), type), dout = stored(random_array(x.shape, 53), type);
   nsp_gelu_backward_args a{};
-  a.x = bench.in(x, NSP_F32, s.gap);
-  a.dout = bench.in(dout, NSP_F32, s.gap);
-  a.dx = in_place ? a.dout : bench.out(x.shape, NSP_F32, s.gap);
+  a.x = bench.in(x, type, s.gap);
+  a.dout = bench.in(dout, type, s.gap);
+  a.dx = in_place ? a.dout : bench.out(x.shape, type, s.gap);
   bench.run(bench.ops().gelu_backward, a);
-  expect_relative(bench.read(a.dx), map(x, [&](std::size_t i) { return dout.v[i] * gelu_slope(x.v[i]); }), 1e-6, 1e-6, "dx");
+  expect_relative(bench.read(a.dx), map(x, [&](std::size_t i) { return dout.v[i] * gelu_slope(x.v[i]); }), bound(1e-6, type), 1e-6, "dx");
 }
 
-void swiglu_forward(Bench& bench, const Shape& s) {
-  const Array gate = random_array({s.n, s.channels}, 54, -20.0, 20.0), up = random_array(gate.shape, 55);
+void swiglu_forward(Bench& bench, const Shape& s, nsp_dtype type) {
+  const Array gate = stored(random_array({s.n, s.channels}, 54, -20.0, 20.0), type), up = stored(random_array(gate.shape, 55), type);
   nsp_swiglu_forward_args a{};
-  a.gate = bench.in(gate, NSP_F32, s.gap);
-  a.up = bench.in(up, NSP_F32, s.gap);
-  a.out = bench.out(gate.shape, NSP_F32, s.gap);
+  a.gate = bench.in(gate, type, s.gap);
+  a.up = bench.in(up, type, s.gap);
+  a.out = bench.out(gate.shape, type, s.gap);
   bench.run(bench.ops().swiglu_forward, a);
-  expect_relative(bench.read(a.out), map(gate, [&](std::size_t i) { return silu(gate.v[i]) * up.v[i]; }), 1e-6, 1e-9, "out");
+  expect_relative(bench.read(a.out), map(gate, [&](std::size_t i) { return silu(gate.v[i]) * up.v[i]; }), bound(1e-6, type), 1e-9, "out");
 }
 
-void swiglu_backward(Bench& bench, const Shape& s) {
-  const Array gate = random_array({s.n, s.channels}, 56, -20.0, 20.0), up = random_array(gate.shape, 57),
-              dout = random_array(gate.shape, 58);
+void swiglu_backward(Bench& bench, const Shape& s, nsp_dtype type) {
+  const Array gate = stored(random_array({s.n, s.channels}, 56, -20.0, 20.0), type), up = stored(random_array(gate.shape, 57), type),
+              dout = stored(random_array(gate.shape, 58), type);
   nsp_swiglu_backward_args a{};
-  a.gate = bench.in(gate, NSP_F32, s.gap);
-  a.up = bench.in(up, NSP_F32, s.gap);
-  a.dout = bench.in(dout, NSP_F32, s.gap);
-  a.dgate = bench.out(gate.shape, NSP_F32, s.gap);
-  a.dup = bench.out(gate.shape, NSP_F32, s.gap);
+  a.gate = bench.in(gate, type, s.gap);
+  a.up = bench.in(up, type, s.gap);
+  a.dout = bench.in(dout, type, s.gap);
+  a.dgate = bench.out(gate.shape, type, s.gap);
+  a.dup = bench.out(gate.shape, type, s.gap);
   bench.run(bench.ops().swiglu_backward, a);
-  expect_relative(bench.read(a.dgate), map(gate, [&](std::size_t i) { return dout.v[i] * up.v[i] * silu_slope(gate.v[i]); }), 1e-6, 1e-6,
-                  "dgate");
-  expect_relative(bench.read(a.dup), map(gate, [&](std::size_t i) { return dout.v[i] * silu(gate.v[i]); }), 1e-6, 1e-9, "dup");
+  expect_relative(bench.read(a.dgate), map(gate, [&](std::size_t i) { return dout.v[i] * up.v[i] * silu_slope(gate.v[i]); }),
+                  bound(1e-6, type), 1e-6, "dgate");
+  expect_relative(bench.read(a.dup), map(gate, [&](std::size_t i) { return dout.v[i] * silu(gate.v[i]); }), bound(1e-6, type), 1e-9, "dup");
 }
 
 void prove() {
@@ -104,14 +104,17 @@ void extremes(Bench& bench) {
 }  // namespace
 
 void add_activation_cases(Cases& cases) {
-  int number = 0;
-  for (const Shape& s : kShapes) {
-    const std::string id = std::to_string(number++);
-    cases.push_back({NSP_OP_gelu_forward, "gelu_forward_" + id, [s](Bench& b) { gelu_forward(b, s); }});
-    cases.push_back({NSP_OP_gelu_backward, "gelu_backward_" + id, [s](Bench& b) { gelu_backward(b, s, false); }});
-    cases.push_back({NSP_OP_gelu_backward, "gelu_backward_in_place_" + id, [s](Bench& b) { gelu_backward(b, s, true); }});
-    cases.push_back({NSP_OP_swiglu_forward, "swiglu_forward_" + id, [s](Bench& b) { swiglu_forward(b, s); }});
-    cases.push_back({NSP_OP_swiglu_backward, "swiglu_backward_" + id, [s](Bench& b) { swiglu_backward(b, s); }});
+  for (const nsp_dtype type : kTypes) {
+    int number = 0;
+    for (const Shape& s : kShapes) {
+      std::string id = std::to_string(number++);
+      id += suffix(type);
+      cases.push_back({NSP_OP_gelu_forward, "gelu_forward_" + id, [=](Bench& b) { gelu_forward(b, s, type); }, type});
+      cases.push_back({NSP_OP_gelu_backward, "gelu_backward_" + id, [=](Bench& b) { gelu_backward(b, s, type, false); }, type});
+      cases.push_back({NSP_OP_gelu_backward, "gelu_backward_in_place_" + id, [=](Bench& b) { gelu_backward(b, s, type, true); }, type});
+      cases.push_back({NSP_OP_swiglu_forward, "swiglu_forward_" + id, [=](Bench& b) { swiglu_forward(b, s, type); }, type});
+      cases.push_back({NSP_OP_swiglu_backward, "swiglu_backward_" + id, [=](Bench& b) { swiglu_backward(b, s, type); }, type});
+    }
   }
   cases.push_back({NSP_OP_gelu_backward, "activation_reference", [](Bench&) { prove(); }});
   cases.push_back({NSP_OP_gelu_forward, "gelu_extremes", extremes});

@@ -41,11 +41,11 @@ constexpr Shape kShapes[] = {
 struct Inputs {
   Array q, k, v, dout, start;
   double scale;
-  explicit Inputs(const Shape& s)
-      : q(random_array({s.b, s.t, s.h, s.d}, 41, -2.0, 2.0)),
-        k(random_array({s.b, s.s, s.g, s.d}, 42, -2.0, 2.0)),
-        v(random_array({s.b, s.s, s.g, s.d}, 43)),
-        dout(random_array({s.b, s.t, s.h, s.d}, 44)),
+  Inputs(const Shape& s, nsp_dtype type)
+      : q(stored(random_array({s.b, s.t, s.h, s.d}, 41, -2.0, 2.0), type)),
+        k(stored(random_array({s.b, s.s, s.g, s.d}, 42, -2.0, 2.0), type)),
+        v(stored(random_array({s.b, s.s, s.g, s.d}, 43), type)),
+        dout(stored(random_array({s.b, s.t, s.h, s.d}, 44), type)),
         start({s.b, s.t}),
         scale(1.0 / std::sqrt(std::max(1.0, static_cast<double>(s.d)))) {
     // Documents of five tokens; a start of query t is never after its own position, save one that then sees nothing.
@@ -106,7 +106,8 @@ struct Gradients {
   Array dq, dk, dv;
 };
 
-Gradients reference_backward(const Shape& s, const Inputs& in) {
+// delta = rowsum(dout * out) with the output as the forward stored it, which is what a backend gets.
+Gradients reference_backward(const Shape& s, const Inputs& in, const Array& out) {
   Gradients r{Array(in.q.shape), Array(in.k.shape), Array(in.v.shape)};
   for (int64_t b = 0; b < s.b; ++b) {
     for (int64_t h = 0; h < s.h; ++h) {
@@ -121,8 +122,8 @@ Gradients reference_backward(const Shape& s, const Inputs& in) {
             dp[i] += in.dout(b, t, h, d) * in.v(b, key, g, d);
             r.dv(b, key, g, d) += p[i] * in.dout(b, t, h, d);
           }
-          delta += p[i] * dp[i];
         }
+        for (int64_t d = 0; d < s.d; ++d) delta += in.dout(b, t, h, d) * out(b, t, h, d);
         for (int64_t key = 0; key < s.s; ++key) {
           const double ds = p[static_cast<std::size_t>(key)] * (dp[static_cast<std::size_t>(key)] - delta) * in.scale;
           for (int64_t d = 0; d < s.d; ++d) {
@@ -137,8 +138,8 @@ Gradients reference_backward(const Shape& s, const Inputs& in) {
 }
 
 void prove(const Shape& s) {
-  Inputs in(s);
-  const Gradients g = reference_backward(s, in);
+  Inputs in(s, NSP_F32);
+  const Gradients g = reference_backward(s, in, reference(s, in).out);
   const auto loss = [&] { return dot(reference(s, in).out, in.dout); };
   expect_gradient(in.q, g.dq, loss, "dq");
   expect_gradient(in.k, g.dk, loss, "dk");
@@ -154,47 +155,48 @@ void set_mask(Bench& bench, Args& a, const Shape& s, const Inputs& in) {
   a.window = s.window;
 }
 
-void forward(Bench& bench, const Shape& s) {
-  const Inputs in(s);
+void forward(Bench& bench, const Shape& s, nsp_dtype type) {
+  const Inputs in(s, type);
   const Output expected = reference(s, in);
   nsp_attention_forward_args a{};
-  a.out = bench.out(in.q.shape, NSP_F32, s.gap);
+  a.out = bench.out(in.q.shape, type, s.gap);
   a.lse = bench.out({s.b, s.h, s.t}, NSP_F32, s.gap);
-  a.q = bench.in(in.q, NSP_F32, s.gap);
-  a.k = bench.in(in.k, NSP_F32, s.gap);
-  a.v = bench.in(in.v, NSP_F32, s.gap);
+  a.q = bench.in(in.q, type, s.gap);
+  a.k = bench.in(in.k, type, s.gap);
+  a.v = bench.in(in.v, type, s.gap);
   set_mask(bench, a, s, in);
   bench.run(bench.ops().attention_forward, a);
-  expect_near(bench.read(a.out), expected.out, 3e-6, "out");
+  expect_near(bench.read(a.out), expected.out, bound(3e-6, type), "out");
   expect_near(bench.read(a.lse), expected.lse, 3e-6, "lse");
 }
 
-void backward(Bench& bench, const Shape& s) {
-  const Inputs in(s);
-  const Output kept = reference(s, in);
-  const Gradients expected = reference_backward(s, in);
+void backward(Bench& bench, const Shape& s, nsp_dtype type) {
+  const Inputs in(s, type);
+  Output kept = reference(s, in);
+  kept.out = stored(std::move(kept.out), type);
+  const Gradients expected = reference_backward(s, in, kept.out);
   nsp_attention_backward_args a{};
-  a.dq = bench.out(in.q.shape, NSP_F32, s.gap);
-  a.dk = bench.out(in.k.shape, NSP_F32, s.gap);
-  a.dv = bench.out(in.v.shape, NSP_F32, s.gap);
-  a.dout = bench.in(in.dout, NSP_F32, s.gap);
-  a.q = bench.in(in.q, NSP_F32, s.gap);
-  a.k = bench.in(in.k, NSP_F32, s.gap);
-  a.v = bench.in(in.v, NSP_F32, s.gap);
-  a.out = bench.in(kept.out, NSP_F32, s.gap);
+  a.dq = bench.out(in.q.shape, type, s.gap);
+  a.dk = bench.out(in.k.shape, type, s.gap);
+  a.dv = bench.out(in.v.shape, type, s.gap);
+  a.dout = bench.in(in.dout, type, s.gap);
+  a.q = bench.in(in.q, type, s.gap);
+  a.k = bench.in(in.k, type, s.gap);
+  a.v = bench.in(in.v, type, s.gap);
+  a.out = bench.in(kept.out, type, s.gap);
   a.lse = bench.in(kept.lse, NSP_F32, s.gap);
   set_mask(bench, a, s, in);
   bench.run(bench.ops().attention_backward, a);
-  expect_near(bench.read(a.dq), expected.dq, 1e-5, "dq");
-  expect_near(bench.read(a.dk), expected.dk, 1e-5, "dk");
-  expect_near(bench.read(a.dv), expected.dv, 1e-5, "dv");
+  expect_near(bench.read(a.dq), expected.dq, bound(1e-5, type), "dq");
+  expect_near(bench.read(a.dk), expected.dk, bound(1e-5, type), "dk");
+  expect_near(bench.read(a.dv), expected.dv, bound(1e-5, type), "dv");
 }
 
 // Keys that no query may see are not there yet in a cache: whatever lies in them must not get into the result.
-void unseen_garbage(Bench& bench) {
+void unseen_garbage(Bench& bench, nsp_dtype type) {
   Shape s = kShapes[0];
   s.s = 9;
-  Inputs in(s);
+  Inputs in(s, type);
   const Output expected = reference(s, in);
   for (int64_t b = 0; b < s.b; ++b) {
     for (int64_t key = s.t; key < s.s; ++key) {
@@ -204,28 +206,32 @@ void unseen_garbage(Bench& bench) {
     }
   }
   nsp_attention_forward_args a{};
-  a.out = bench.out(in.q.shape);
+  a.out = bench.out(in.q.shape, type);
   a.lse = bench.out({s.b, s.h, s.t});
-  a.q = bench.in(in.q);
-  a.k = bench.in(in.k);
-  a.v = bench.in(in.v);
+  a.q = bench.in(in.q, type);
+  a.k = bench.in(in.k, type);
+  a.v = bench.in(in.v, type);
   set_mask(bench, a, s, in);
   bench.run(bench.ops().attention_forward, a);
-  expect_near(bench.read(a.out), expected.out, 3e-6, "out");
+  expect_near(bench.read(a.out), expected.out, bound(3e-6, type), "out");
 }
 
 }  // namespace
 
 void add_attention_cases(Cases& cases) {
-  for (const Shape& s : kShapes) {
-    cases.push_back({NSP_OP_attention_forward, std::string("attention_forward_") + s.name, [s](Bench& b) { forward(b, s); }});
-    cases.push_back({NSP_OP_attention_backward, std::string("attention_backward_") + s.name, [s](Bench& b) { backward(b, s); }});
+  for (const nsp_dtype type : kTypes) {
+    for (const Shape& s : kShapes) {
+      const std::string id = s.name + suffix(type);
+      cases.push_back({NSP_OP_attention_forward, "attention_forward_" + id, [=](Bench& b) { forward(b, s, type); }, type});
+      cases.push_back({NSP_OP_attention_backward, "attention_backward_" + id, [=](Bench& b) { backward(b, s, type); }, type});
+    }
+    cases.push_back(
+        {NSP_OP_attention_forward, "attention_forward_unseen_garbage" + suffix(type), [=](Bench& b) { unseen_garbage(b, type); }, type});
   }
   for (const std::size_t i : {1, 3, 5, 8, 11}) {
     const Shape s = kShapes[i];
     cases.push_back({NSP_OP_attention_backward, std::string("attention_reference_") + s.name, [s](Bench&) { prove(s); }});
   }
-  cases.push_back({NSP_OP_attention_forward, "attention_forward_unseen_garbage", unseen_garbage});
 }
 
 }  // namespace nsp_ops

@@ -36,6 +36,11 @@ Floats floats(const Array& a) {
   return Floats(a.v.begin(), a.v.end());
 }
 
+Floats rounded(Floats values, nsp_dtype dtype) {
+  for (float& v : values) v = nsp_ops::rounded(v, dtype);
+  return values;
+}
+
 void expect_bits(Bench& bench, const nsp_tensor& t, const Floats& expected, const char* what) {
   const std::vector<uint32_t> got = bench.read_bits(t);
   ASSERT_EQ(got.size(), expected.size()) << what;
@@ -56,51 +61,53 @@ Array wide(int64_t n, unsigned seed) {
     if (i % 101 == 14) x = -0.0;
     if (i % 103 == 15) x = std::numeric_limits<double>::infinity();
     if (i % 107 == 16) x = std::nan("");
+    if (i % 109 == 17) x = 1e-40;
+    if (i % 113 == 18) x = -3e38;
   }
   return a;
 }
 
-void scale(Bench& bench, int64_t n) {
-  const Array x = wide(n, 101);
+void scale(Bench& bench, int64_t n, nsp_dtype type) {
+  const Array x = stored(wide(n, 101), type);
   nsp_scale_args a{};
-  a.x = bench.in(x);
+  a.x = bench.in(x, type);
   a.a = 0.3f;
   bench.run(bench.ops().scale, a);
   Floats expected = floats(x);
   const FlushDenormals flush;
   for (float& v : expected) v = v * a.a;
-  expect_bits(bench, a.x, expected, "x");
+  expect_bits(bench, a.x, rounded(expected, type), "x");
 }
 
-void axpy(Bench& bench, int64_t n) {
-  const Array x = wide(n, 102), y = wide(n, 103);
+void axpy(Bench& bench, int64_t n, nsp_dtype x_type, nsp_dtype y_type) {
+  const Array x = stored(wide(n, 102), x_type), y = stored(wide(n, 103), y_type);
   nsp_axpy_args a{};
-  a.x = bench.in(x);
-  a.y = bench.in(y);
+  a.x = bench.in(x, x_type);
+  a.y = bench.in(y, y_type);
   a.a = -0.7f;
   bench.run(bench.ops().axpy, a);
   const Floats in = floats(x);
   Floats expected = floats(y);
   const FlushDenormals flush;
   for (std::size_t i = 0; i < in.size(); ++i) expected[i] = expected[i] + a.a * in[i];
-  expect_bits(bench, a.y, expected, "y");
+  expect_bits(bench, a.y, rounded(expected, y_type), "y");
 }
 
 // alias: 0 none, 1 out is base, 2 out is x, 3 base is origin.
-void lerp(Bench& bench, int64_t n, int alias) {
-  const Array base = wide(n, 104), x = wide(n, 105), origin = alias == 3 ? base : wide(n, 106);
+void lerp(Bench& bench, int64_t n, nsp_dtype type, int alias) {
+  const Array base = stored(wide(n, 104), type), x = stored(wide(n, 105), type), origin = alias == 3 ? base : stored(wide(n, 106), type);
   nsp_lerp_args a{};
-  a.base = bench.in(base);
-  a.x = bench.in(x);
-  a.origin = alias == 3 ? a.base : bench.in(origin);
-  a.out = alias == 1 ? a.base : alias == 2 ? a.x : bench.out({n});
+  a.base = bench.in(base, type);
+  a.x = bench.in(x, type);
+  a.origin = alias == 3 ? a.base : bench.in(origin, type);
+  a.out = alias == 1 ? a.base : alias == 2 ? a.x : bench.out({n}, type);
   a.weight = 0.375f;
   bench.run(bench.ops().lerp, a);
   const Floats b = floats(base), v = floats(x), o = floats(origin);
   Floats expected(b.size());
   const FlushDenormals flush;
   for (std::size_t i = 0; i < b.size(); ++i) expected[i] = b[i] + a.weight * (v[i] - o[i]);
-  expect_bits(bench, a.out, expected, "out");
+  expect_bits(bench, a.out, rounded(expected, type), "out");
 }
 
 // Identical replicas stay identical: weight * (x - x) adds nothing.
@@ -205,10 +212,7 @@ void cast_to_bf16(Bench& bench, int64_t n) {
       ASSERT_TRUE(std::isnan(got.v[i])) << i;
       continue;
     }
-    const uint32_t bits = std::bit_cast<uint32_t>(value), low = bits & 0xffffu;
-    uint32_t high = bits >> 16;
-    if (low > 0x8000u || (low == 0x8000u && (high & 1u) == 1u)) ++high;
-    ASSERT_EQ(got.v[i], static_cast<double>(std::bit_cast<float>(high << 16))) << "element " << i << " from " << value;
+    ASSERT_EQ(got.v[i], static_cast<double>(nsp_ops::rounded(value, NSP_BF16))) << "element " << i << " from " << value;
   }
 }
 
@@ -226,18 +230,22 @@ void flushed(Bench& bench) {
 void add_bits_cases(Cases& cases) {
   for (const int64_t n : kSizes) {
     const std::string id = std::to_string(n);
-    cases.push_back({NSP_OP_scale, "scale_" + id, [n](Bench& b) { scale(b, n); }});
-    cases.push_back({NSP_OP_axpy, "axpy_" + id, [n](Bench& b) { axpy(b, n); }});
-    for (int alias = 0; alias < 4; ++alias) {
-      cases.push_back({NSP_OP_lerp, "lerp_" + id + "_" + std::to_string(alias), [=](Bench& b) { lerp(b, n, alias); }});
+    for (const nsp_dtype type : kTypes) {
+      cases.push_back({NSP_OP_scale, "scale_" + id + suffix(type), [=](Bench& b) { scale(b, n, type); }, type});
+      cases.push_back({NSP_OP_axpy, "axpy_" + id + suffix(type), [=](Bench& b) { axpy(b, n, type, type); }, type});
+      for (int alias = 0; alias < 4; ++alias) {
+        cases.push_back(
+            {NSP_OP_lerp, "lerp_" + id + "_" + std::to_string(alias) + suffix(type), [=](Bench& b) { lerp(b, n, type, alias); }, type});
+      }
     }
+    cases.push_back({NSP_OP_axpy, "axpy_" + id + "_bf16_to_f32", [n](Bench& b) { axpy(b, n, NSP_BF16, NSP_F32); }, NSP_BF16});
     cases.push_back({NSP_OP_adamw, "adamw_" + id, [n](Bench& b) { adamw(b, n); }});
     cases.push_back({NSP_OP_sgd, "sgd_" + id, [n](Bench& b) { sgd(b, n, false, false); }});
     cases.push_back({NSP_OP_sgd, "sgd_momentum_" + id, [n](Bench& b) { sgd(b, n, true, false); }});
     cases.push_back({NSP_OP_sgd, "sgd_nesterov_" + id, [n](Bench& b) { sgd(b, n, true, true); }});
     cases.push_back({NSP_OP_cast, "cast_to_bf16_" + id, [n](Bench& b) { cast_to_bf16(b, n); }});
   }
-  cases.push_back({NSP_OP_cast, "cast_to_f32", cast_to_f32});
+  cases.push_back({NSP_OP_cast, "cast_to_f32", cast_to_f32, NSP_BF16});
   cases.push_back({NSP_OP_lerp, "lerp_of_equals", lerp_of_equals});
   cases.push_back({NSP_OP_scale, "scale_flushes_denormals", flushed});
 }

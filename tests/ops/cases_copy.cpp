@@ -50,7 +50,7 @@ void add_copy_cases(Cases& cases) {
   for (const Pattern& p : patterns()) {
     for (int dtype = NSP_F32; dtype <= NSP_I64; ++dtype) {
       cases.push_back({NSP_OP_copy, std::string("copy_") + p.name + "_" + kNames[dtype],
-                       [&p, dtype](Bench& b) { copy(b, p, static_cast<nsp_dtype>(dtype)); }});
+                       [&p, dtype](Bench& b) { copy(b, p, static_cast<nsp_dtype>(dtype)); }, static_cast<nsp_dtype>(dtype)});
     }
   }
 }

@@ -11,8 +11,9 @@ struct Shape {
 constexpr Shape kShapes[] = {{5, 7, 3, 4, 0}, {5, 7, 3, 4, 3}, {5, 7, 3, 0, 1},      {0, 4, 3, 2, 0},
                              {3, 0, 3, 2, 0}, {1, 1, 1, 1, 0}, {600, 130, 50, 20, 2}};
 
-void forward(Bench& bench, const Shape& s) {
-  const Array table = random_array({s.vocabulary, s.channels}, 1), position_table = random_array({s.positions, s.channels}, 2);
+void forward(Bench& bench, const Shape& s, nsp_dtype type) {
+  const Array table = stored(random_array({s.vocabulary, s.channels}, 1), type),
+              position_table = stored(random_array({s.positions, s.channels}, 2), type);
   const Array tokens = random_integers({s.n}, 3, 0, s.vocabulary),
               positions = random_integers({s.n}, 4, 0, std::max<int64_t>(s.positions, 1));
   Array expected({s.n, s.channels});
@@ -22,15 +23,15 @@ void forward(Bench& bench, const Shape& s) {
     }
   }
   nsp_embedding_forward_args a{};
-  a.out = bench.out({s.n, s.channels}, NSP_F32, s.gap);
+  a.out = bench.out({s.n, s.channels}, type, s.gap);
   a.tokens = bench.in(tokens, NSP_I32);
-  a.table = bench.in(table, NSP_F32, s.gap);
+  a.table = bench.in(table, type, s.gap);
   if (s.positions > 0) {
     a.positions = bench.in(positions, NSP_I32);
-    a.position_table = bench.in(position_table, NSP_F32, s.gap);
+    a.position_table = bench.in(position_table, type, s.gap);
   }
   bench.run(bench.ops().embedding_forward, a);
-  expect_near(bench.read(a.out), expected, 1e-7, "out");
+  expect_near(bench.read(a.out), expected, bound(1e-7, type), "out");
 }
 
 void scatter(Array& table, const Array& index, const Array& rows) {
@@ -40,12 +41,12 @@ void scatter(Array& table, const Array& index, const Array& rows) {
 }
 
 // which: 1 = tokens, 2 = positions, 3 = both.
-void backward(Bench& bench, const Shape& s, int which) {
-  const Array dout = random_array({s.n, s.channels}, 5), tokens = random_integers({s.n}, 6, 0, s.vocabulary);
+void backward(Bench& bench, const Shape& s, nsp_dtype type, int which) {
+  const Array dout = stored(random_array({s.n, s.channels}, 5), type), tokens = random_integers({s.n}, 6, 0, s.vocabulary);
   const Array positions = random_integers({s.n}, 7, 0, std::max<int64_t>(s.positions, 1));
   Array dtable = random_array({s.vocabulary, s.channels}, 8), dpositions = random_array({s.positions, s.channels}, 9);
   nsp_embedding_backward_args a{};
-  a.dout = bench.in(dout, NSP_F32, s.gap);
+  a.dout = bench.in(dout, type, s.gap);
   a.tokens = bench.in(tokens, NSP_I32);
   if (which & 1) a.dtable = bench.in(dtable, NSP_F32, s.gap);
   if (which & 2) {
@@ -66,13 +67,17 @@ void backward(Bench& bench, const Shape& s, int which) {
 }  // namespace
 
 void add_embedding_cases(Cases& cases) {
-  int number = 0;
-  for (const Shape& s : kShapes) {
-    const std::string id = std::to_string(number++);
-    cases.push_back({NSP_OP_embedding_forward, "embedding_forward_" + id, [s](Bench& b) { forward(b, s); }});
-    cases.push_back({NSP_OP_embedding_backward, "embedding_backward_" + id, [s](Bench& b) { backward(b, s, s.positions > 0 ? 3 : 1); }});
+  for (const nsp_dtype type : kTypes) {
+    int number = 0;
+    for (const Shape& s : kShapes) {
+      const std::string id = std::to_string(number++) + suffix(type);
+      const int which = s.positions > 0 ? 3 : 1;
+      cases.push_back({NSP_OP_embedding_forward, "embedding_forward_" + id, [=](Bench& b) { forward(b, s, type); }, type});
+      cases.push_back({NSP_OP_embedding_backward, "embedding_backward_" + id, [=](Bench& b) { backward(b, s, type, which); }, type});
+    }
+    cases.push_back({NSP_OP_embedding_backward, "embedding_backward_positions_only" + suffix(type),
+                     [=](Bench& b) { backward(b, kShapes[0], type, 2); }, type});
   }
-  cases.push_back({NSP_OP_embedding_backward, "embedding_backward_positions_only", [](Bench& b) { backward(b, kShapes[0], 2); }});
 }
 
 }  // namespace nsp_ops

@@ -8,8 +8,9 @@ namespace {
 struct Shape {
   int64_t m, n, k, gap;
 };
-constexpr Shape kShapes[] = {{1, 1, 1, 0},    {3, 5, 7, 0},    {3, 5, 7, 4},    {0, 5, 7, 0},      {3, 0, 7, 0},     {3, 5, 0, 0},
-                             {1, 300, 65, 0}, {300, 1, 65, 2}, {64, 64, 64, 0}, {257, 130, 33, 0}, {70, 777, 96, 1}, {530, 530, 40, 0}};
+constexpr Shape kShapes[] = {{1, 1, 1, 0},     {3, 5, 7, 0},      {3, 5, 7, 4},    {0, 5, 7, 0},     {3, 0, 7, 0},
+                             {3, 5, 0, 0},     {1, 300, 65, 0},   {300, 1, 65, 2}, {64, 64, 64, 0},  {257, 130, 33, 0},
+                             {70, 777, 96, 1}, {530, 530, 40, 0}, {9, 20, 700, 1}, {150, 70, 600, 0}};
 
 Array transposed(const Array& a) {
   Array t({a.dim(1), a.dim(0)});
@@ -21,9 +22,14 @@ Array transposed(const Array& a) {
 
 enum class Mode { plain, bias, accumulate };
 
-void matmul(Bench& bench, const Shape& s, bool transpose_a, bool transpose_b, Mode mode) {
-  const Array a = random_array({s.m, s.k}, 21), b = random_array({s.k, s.n}, 22), bias = random_array({s.n}, 23),
-              before = random_array({s.m, s.n}, 24);
+// Dtypes of the factors and of the product.
+struct Types {
+  nsp_dtype in, out;
+};
+
+void matmul(Bench& bench, const Shape& s, Types types, bool transpose_a, bool transpose_b, Mode mode) {
+  const Array a = stored(random_array({s.m, s.k}, 21), types.in), b = stored(random_array({s.k, s.n}, 22), types.in),
+              bias = stored(random_array({s.n}, 23), types.in), before = random_array({s.m, s.n}, 24);
   Array expected({s.m, s.n});
   for (int64_t i = 0; i < s.m; ++i) {
     for (int64_t k = 0; k < s.k; ++k) {
@@ -32,22 +38,22 @@ void matmul(Bench& bench, const Shape& s, bool transpose_a, bool transpose_b, Mo
     for (int64_t j = 0; j < s.n; ++j) expected(i, j) += mode == Mode::bias ? bias(j) : mode == Mode::accumulate ? before(i, j) : 0.0;
   }
   nsp_matmul_args args{};
-  args.out = mode == Mode::accumulate ? bench.in(before, NSP_F32, s.gap) : bench.out({s.m, s.n}, NSP_F32, s.gap);
-  args.a = bench.in(transpose_a ? transposed(a) : a, NSP_F32, s.gap);
-  args.b = bench.in(transpose_b ? transposed(b) : b, NSP_F32, s.gap);
-  if (mode == Mode::bias) args.bias = bench.in(bias);
+  args.out = mode == Mode::accumulate ? bench.in(before, types.out, s.gap) : bench.out({s.m, s.n}, types.out, s.gap);
+  args.a = bench.in(transpose_a ? transposed(a) : a, types.in, s.gap);
+  args.b = bench.in(transpose_b ? transposed(b) : b, types.in, s.gap);
+  if (mode == Mode::bias) args.bias = bench.in(bias, types.in);
   args.transpose_a = transpose_a;
   args.transpose_b = transpose_b;
   args.accumulate = mode == Mode::accumulate;
   bench.run(bench.ops().matmul, args);
-  expect_near(bench.read(args.out), expected, 3e-6, "out");
+  expect_near(bench.read(args.out), expected, bound(3e-6, types.out), "out");
 }
 
-void bias_gradient(Bench& bench, int64_t rows, int64_t columns, int64_t gap) {
-  const Array dout = random_array({rows, columns}, 25);
+void bias_gradient(Bench& bench, nsp_dtype type, int64_t rows, int64_t columns, int64_t gap) {
+  const Array dout = stored(random_array({rows, columns}, 25), type);
   Array dbias = random_array({columns}, 26);
   nsp_bias_gradient_args a{};
-  a.dout = bench.in(dout, NSP_F32, gap);
+  a.dout = bench.in(dout, type, gap);
   a.dbias = bench.in(dbias);
   for (int64_t n = 0; n < rows; ++n) {
     for (int64_t c = 0; c < columns; ++c) dbias(c) += dout(n, c);
@@ -59,20 +65,26 @@ void bias_gradient(Bench& bench, int64_t rows, int64_t columns, int64_t gap) {
 }  // namespace
 
 void add_matmul_cases(Cases& cases) {
-  int number = 0;
-  for (const Shape& s : kShapes) {
-    const std::string id = std::to_string(number++);
-    for (int bits = 0; bits < 4; ++bits) {
-      const bool ta = (bits & 2) != 0, tb = (bits & 1) != 0;
-      const std::string name = "matmul_" + id + (ta ? "_t" : "_n") + (tb ? "t" : "n");
-      cases.push_back({NSP_OP_matmul, name, [=](Bench& b) { matmul(b, s, ta, tb, Mode::plain); }});
-      cases.push_back({NSP_OP_matmul, name + "_bias", [=](Bench& b) { matmul(b, s, ta, tb, Mode::bias); }});
-      cases.push_back({NSP_OP_matmul, name + "_accumulate", [=](Bench& b) { matmul(b, s, ta, tb, Mode::accumulate); }});
+  for (const Types types : {Types{NSP_F32, NSP_F32}, {NSP_BF16, NSP_BF16}, {NSP_BF16, NSP_F32}}) {
+    const std::string end = suffix(types.in) + (types.in != types.out ? "_to_f32" : "");
+    int number = 0;
+    for (const Shape& s : kShapes) {
+      const std::string id = std::to_string(number++);
+      for (int bits = 0; bits < 4; ++bits) {
+        const bool ta = (bits & 2) != 0, tb = (bits & 1) != 0;
+        const std::string name = "matmul_" + id + (ta ? "_t" : "_n") + (tb ? "t" : "n") + end;
+        cases.push_back({NSP_OP_matmul, name, [=](Bench& b) { matmul(b, s, types, ta, tb, Mode::plain); }, types.in});
+        cases.push_back({NSP_OP_matmul, name + "_bias", [=](Bench& b) { matmul(b, s, types, ta, tb, Mode::bias); }, types.in});
+        if (types.out == NSP_BF16) continue;
+        cases.push_back({NSP_OP_matmul, name + "_accumulate", [=](Bench& b) { matmul(b, s, types, ta, tb, Mode::accumulate); }, types.in});
+      }
     }
   }
-  for (const Shape& s : {Shape{5, 7, 0, 0}, {5, 7, 0, 3}, {0, 4, 0, 0}, {3, 0, 0, 0}, {1, 1, 0, 0}, {400, 200, 0, 1}}) {
-    const std::string name = "bias_gradient_" + std::to_string(s.m) + "_" + std::to_string(s.n) + "_" + std::to_string(s.gap);
-    cases.push_back({NSP_OP_bias_gradient, name, [s](Bench& b) { bias_gradient(b, s.m, s.n, s.gap); }});
+  for (const nsp_dtype type : kTypes) {
+    for (const Shape& s : {Shape{5, 7, 0, 0}, {5, 7, 0, 3}, {0, 4, 0, 0}, {3, 0, 0, 0}, {1, 1, 0, 0}, {400, 200, 0, 1}}) {
+      const std::string name = "bias_gradient_" + std::to_string(s.m) + "_" + std::to_string(s.n) + "_" + std::to_string(s.gap);
+      cases.push_back({NSP_OP_bias_gradient, name + suffix(type), [=](Bench& b) { bias_gradient(b, type, s.m, s.n, s.gap); }, type});
+    }
   }
 }
 

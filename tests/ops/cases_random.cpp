@@ -46,9 +46,9 @@ void known_answers() {
             (Counter{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-void fill(Bench& bench, int64_t n, uint64_t seed, uint64_t stream, uint64_t offset, bool normal) {
+void fill(Bench& bench, nsp_dtype type, int64_t n, uint64_t seed, uint64_t stream, uint64_t offset, bool normal) {
   nsp_random_fill_args a{};
-  a.x = bench.out({n});
+  a.x = bench.out({n}, type);
   a.seed = seed;
   a.stream = stream;
   a.offset = offset;
@@ -60,20 +60,27 @@ void fill(Bench& bench, int64_t n, uint64_t seed, uint64_t stream, uint64_t offs
   for (int64_t i = 0; i < n; ++i) {
     expected.v[static_cast<std::size_t>(i)] = a.low + a.scale * value(seed, stream, offset + static_cast<uint64_t>(i), normal);
   }
-  expect_near(bench.read(a.x), expected, normal ? 1e-6 : 0.0, "x");
+  if (normal) {
+    expect_near(bench.read(a.x), expected, bound(1e-6, type), "x");
+  } else {
+    expect_near(bench.read(a.x), stored(expected, type), 0.0, "x");
+  }
 }
 
 }  // namespace
 
 void add_random_cases(Cases& cases) {
   cases.push_back({NSP_OP_random_fill, "random_known_answers", [](Bench&) { known_answers(); }});
-  for (const bool normal : {false, true}) {
-    const std::string kind = normal ? "normal_" : "uniform_";
-    for (const int64_t n : {0, 1, 3, 4, 10, 70001}) {
-      cases.push_back({NSP_OP_random_fill, "random_" + kind + std::to_string(n), [=](Bench& b) { fill(b, n, 7, 1, 0, normal); }});
+  for (const nsp_dtype type : kTypes) {
+    for (const bool normal : {false, true}) {
+      const std::string kind = normal ? "normal_" : "uniform_";
+      for (const int64_t n : {0, 1, 3, 4, 10, 70001}) {
+        cases.push_back({NSP_OP_random_fill, "random_" + kind + std::to_string(n) + suffix(type),
+                         [=](Bench& b) { fill(b, type, n, 7, 1, 0, normal); }, type});
+      }
+      cases.push_back({NSP_OP_random_fill, "random_" + kind + "offset" + suffix(type),
+                       [=](Bench& b) { fill(b, type, 9, 0x123456789abcdefull, 1ull << 40, 4294967293ull * 4 + 3, normal); }, type});
     }
-    cases.push_back({NSP_OP_random_fill, "random_" + kind + "offset",
-                     [=](Bench& b) { fill(b, 9, 0x123456789abcdefull, 1ull << 40, 4294967293ull * 4 + 3, normal); }});
   }
 }
 

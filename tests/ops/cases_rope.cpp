@@ -30,16 +30,17 @@ Array rotated(const Array& x, const Array& positions, double theta, bool inverse
   return out;
 }
 
-void rope(Bench& bench, const Shape& s, bool inverse, bool in_place) {
-  const Array x = random_array({s.b, s.t, s.h, s.d}, 31), positions = random_integers({s.b, s.t}, 32, s.first, s.first + 2 * s.t + 1);
+void rope(Bench& bench, const Shape& s, nsp_dtype type, bool inverse, bool in_place) {
+  const Array x = stored(random_array({s.b, s.t, s.h, s.d}, 31), type),
+              positions = random_integers({s.b, s.t}, 32, s.first, s.first + 2 * s.t + 1);
   nsp_rope_args a{};
-  a.x = bench.in(x, NSP_F32, s.gap);
-  a.out = in_place ? a.x : bench.out(x.shape, NSP_F32, s.gap);
+  a.x = bench.in(x, type, s.gap);
+  a.out = in_place ? a.x : bench.out(x.shape, type, s.gap);
   a.positions = bench.in(positions, NSP_I32, s.gap);
   a.theta = static_cast<float>(s.theta);
   a.inverse = inverse;
   bench.run(bench.ops().rope, a);
-  expect_near(bench.read(a.out), rotated(x, positions, s.theta, inverse), 1e-6, "out");
+  expect_near(bench.read(a.out), rotated(x, positions, s.theta, inverse), bound(1e-6, type), "out");
 }
 
 // The backward of a rotation is the opposite one.
@@ -53,12 +54,14 @@ void prove() {
 }  // namespace
 
 void add_rope_cases(Cases& cases) {
-  int number = 0;
-  for (const Shape& s : kShapes) {
-    const std::string id = std::to_string(number++);
-    cases.push_back({NSP_OP_rope, "rope_" + id, [s](Bench& b) { rope(b, s, false, false); }});
-    cases.push_back({NSP_OP_rope, "rope_inverse_" + id, [s](Bench& b) { rope(b, s, true, false); }});
-    cases.push_back({NSP_OP_rope, "rope_in_place_" + id, [s](Bench& b) { rope(b, s, false, true); }});
+  for (const nsp_dtype type : kTypes) {
+    int number = 0;
+    for (const Shape& s : kShapes) {
+      const std::string id = std::to_string(number++) + suffix(type);
+      cases.push_back({NSP_OP_rope, "rope_" + id, [=](Bench& b) { rope(b, s, type, false, false); }, type});
+      cases.push_back({NSP_OP_rope, "rope_inverse_" + id, [=](Bench& b) { rope(b, s, type, true, false); }, type});
+      cases.push_back({NSP_OP_rope, "rope_in_place_" + id, [=](Bench& b) { rope(b, s, type, false, true); }, type});
+    }
   }
   cases.push_back({NSP_OP_rope, "rope_reference", [](Bench&) { prove(); }});
 }

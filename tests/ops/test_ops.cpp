@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "cases.hpp"
 
@@ -48,7 +49,7 @@ class Ops : public testing::TestWithParam<CaseRun> {};
 
 TEST_P(Ops, AgreesWithTheReference) {
   const CaseRun& run = GetParam();
-  if (!run.backend->table->supports(run.backend->device, run.test->op, NSP_F32)) GTEST_SKIP() << "not supported by this backend";
+  if (!run.backend->table->supports(run.backend->device, run.test->op, run.test->dtype)) GTEST_SKIP() << "not supported by this backend";
   Bench bench(*run.backend);
   run.test->run(bench);
 }
@@ -65,16 +66,27 @@ TEST(Suite, FindsABackend) {
 }
 
 TEST(Suite, CoversEveryOp) {
-  std::set<int> covered;
-  for (const Case& test : all_cases()) covered.insert(test.op);
-  for (int op = 0; op < NSP_OP_COUNT; ++op) EXPECT_TRUE(covered.count(op)) << "no case for the op " << kOpNames[op];
+  std::set<std::pair<int, int>> covered;  // op and dtype
+  for (const Case& test : all_cases()) covered.emplace(test.op, test.dtype);
+  for (int op = 0; op < NSP_OP_COUNT; ++op) {
+    EXPECT_TRUE(covered.count({op, NSP_F32})) << "no case for the op " << kOpNames[op];
+    for (const Backend& backend : backends()) {
+      if (!backend.table->supports(backend.device, op, NSP_BF16)) continue;
+      EXPECT_TRUE(covered.count({op, NSP_BF16})) << "no case for the op " << kOpNames[op] << " in bf16, which " << backend.name << " has";
+    }
+  }
 }
 
 TEST(Suite, ProcessorBackendsHaveEveryOp) {
   for (const Backend& backend : backends()) {
     if (backend.name.rfind("cpu", 0) != 0) continue;
     ASSERT_GE(backend.table->ops->size, sizeof(nsp_op_table));
-    for (int op = 0; op < NSP_OP_COUNT; ++op) EXPECT_TRUE(backend.table->supports(backend.device, op, NSP_F32)) << kOpNames[op];
+    for (int op = 0; op < NSP_OP_COUNT; ++op) {
+      EXPECT_TRUE(backend.table->supports(backend.device, op, NSP_F32)) << kOpNames[op];
+      // Updates are made on master weights.
+      const bool bf16 = op != NSP_OP_adamw && op != NSP_OP_sgd;
+      EXPECT_EQ(backend.table->supports(backend.device, op, NSP_BF16) != 0, bf16) << kOpNames[op];
+    }
   }
 }
 
