@@ -20,19 +20,6 @@ function(nsp_part name)
   set_property(GLOBAL APPEND PROPERTY NSP_PARTS nsp_${name})
 endfunction()
 
-# nsp_plugin(KIND NAME SOURCES ... [LIBS ...]): a module libnsp_KIND_NAME.so in the module folder, linked to libnsp.so.
-function(nsp_plugin kind name)
-  cmake_parse_arguments(A "" "" "SOURCES;LIBS" ${ARGN})
-  set(target nsp_${kind}_${name})
-  add_library(${target} MODULE ${A_SOURCES})
-  target_link_libraries(${target} PRIVATE nsp ${A_LIBS})
-  set_target_properties(${target} PROPERTIES
-    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${NSP_MODULE_DIR}
-    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
-    INSTALL_RPATH "$ORIGIN/..")
-  install(TARGETS ${target} LIBRARY DESTINATION ${NSP_MODULE_DIR})
-endfunction()
-
 # Compiling the tests would take most of the time of a build: GoogleTest's header comes precompiled, and they are optimised less
 # than what they test. nsp_test_base is the program that the precompiled header belongs to.
 function(nsp_test_compile target)

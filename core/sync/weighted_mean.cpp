@@ -88,6 +88,15 @@ bool WeightedMean::progress() {
   return false;
 }
 
+void WeightedMean::finish(HostWait& wait) {
+  struct UntilIdle final : Work {
+    explicit UntilIdle(const WeightedMean& m) : mean(m) {}
+    bool done() override { return mean.idle(); }
+    const WeightedMean& mean;
+  } all(*this);
+  wait.wait(all);
+}
+
 // Staging is free here: the bucket before ended with a gather that started behind its combining ops.
 void WeightedMean::start_bucket(Task& task) {
   const int replicas = replicate_.size();

@@ -20,12 +20,7 @@ void MeanWeights::mean(StateId out) {
   for (const Range& range : parts_.owned())
     if (!range.empty())
       mean_->add(parts_.cache.acquire(weights_state, range, parts_.stream), parts_.cache.acquire(out, range, parts_.stream), ready);
-  struct UntilIdle : Work {
-    explicit UntilIdle(const WeightedMean& m) : mean(m) {}
-    bool done() override { return mean.idle(); }
-    const WeightedMean& mean;
-  } idle(*mean_);
-  parts_.wait.wait(idle);
+  mean_->finish(parts_.wait);
   for (const Range& range : parts_.owned()) {
     if (range.empty()) continue;
     parts_.cache.release(weights_state, range, out == weights_state);

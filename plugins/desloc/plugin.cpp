@@ -19,16 +19,6 @@ namespace {
 
 constexpr const char* landing_kind = "desloc.landing";
 
-// All averages of a step, as something to wait for.
-class AllAveraged : public Work {
- public:
-  explicit AllAveraged(const WeightedMean& mean) : mean_(mean) {}
-  bool done() override { return mean_.idle(); }
-
- private:
-  const WeightedMean& mean_;
-};
-
 // A range that was acquired from the cache for an average.
 struct Held {
   StateId state = 0;
@@ -179,8 +169,7 @@ void Desloc::begin_step(int64_t t) {
 
 void Desloc::finish_step(int64_t t) {
   if (synced(t).empty()) return;
-  AllAveraged all(*mean_);
-  context_->wait.wait(all);
+  mean_->finish(context_->wait);
   release_held();
   for (const Averaged& a : averaged_) {
     if (a.target == a.source.id || !schedule_.due(a.period, t)) continue;

@@ -30,7 +30,9 @@ class WeightedMean : public Progressing {
   void add(TensorView in, TensorView out, EventPtr after);
   bool progress() override;
   bool idle() const noexcept { return tasks_.empty(); }
-  // Once idle: an event after the last combining op and gathers; ops enqueued later see the means.
+  // Waits until idle, with everything that `wait` drives going on meanwhile. Ops enqueued afterwards see the means. REQUIRES that
+  // it is registered there.
+  void finish(HostWait& wait);
   int64_t staging_bytes() const noexcept { return staging_.bytes(); }
 
  private:
