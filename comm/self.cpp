@@ -125,8 +125,6 @@ class SelfProvider final : public CommProvider {
   void close() noexcept override {}
 };
 
-const nsp_option kNoOptions[0] = {};
-
 }  // namespace
 
 WorkPtr SelfCommunicator::all_reduce(TensorView data, After after) {
@@ -175,6 +173,6 @@ void SelfCommunicator::abort(int code, const std::string& reason) {
 }
 
 NSP_BUILTIN_PLUGIN(nsp_builtin_comm_self, "comm", "self", NSP_VERSION, "one process, nothing is sent", CommProvider, SelfProvider,
-                   kNoOptions);
+                   no_options);
 
 }  // namespace nsp

@@ -67,9 +67,7 @@ class MpiProvider final : public CommProvider {
   std::shared_ptr<MpiSession> session_;  // shared with the transports
 };
 
-const nsp_option kNoOptions[0] = {};
-
 }  // namespace
 }  // namespace nsp
 
-NSP_PLUGIN("comm", "mpi", NSP_VERSION, "messages over MPI", nsp::CommProvider, nsp::MpiProvider, nsp::kNoOptions);
+NSP_PLUGIN("comm", "mpi", NSP_VERSION, "messages over MPI", nsp::CommProvider, nsp::MpiProvider, nsp::no_options);

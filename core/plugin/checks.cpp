@@ -1,6 +1,7 @@
 #include "core/plugin/checks.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <set>
 #include <sstream>
 #include <vector>
@@ -92,8 +93,9 @@ std::string check_cpu(const Note& note, const Host& host) {
 std::string check_symbol(const Note& note, const nsp_plugin_v1* symbol) {
   const std::string remedy = ". Define the plug-in with the macro of nsp/abi.h alone, and build it again.";
   if (symbol == nullptr) return "It does not export the symbol nsp_plugin" + remedy;
-  if (symbol->magic != NSP_PLUGIN_MAGIC || symbol->size < sizeof(nsp_plugin_v1))
-    return "Its symbol nsp_plugin is not a descriptor" + remedy;
+  // Up to probe in the first release; whatever is added later is read only if the size says that it is there.
+  constexpr std::size_t first_release = offsetof(nsp_plugin_v1, probe) + sizeof(symbol->probe);
+  if (symbol->magic != NSP_PLUGIN_MAGIC || symbol->size < first_release) return "Its symbol nsp_plugin is not a descriptor" + remedy;
   const auto text = [](const char* t) { return t != nullptr ? std::string(t) : std::string("(null)"); };
   std::vector<std::string> differences;
   const auto compare = [&differences](const char* what, const std::string& in_note, const std::string& in_symbol) {

@@ -3,12 +3,13 @@
 // Replicas drift apart fastest while the learning rate is high and the loss is steep, which is at the start. So averages are
 // frequent there and rare later: Lin et al., "Don't Use Large Mini-batches, Use Local SGD", arXiv 1808.07217, section 4 (warm-up of
 // local SGD with exponentially growing gaps). The optimizer's moments are left to each replica.
+#include "nsp/plugin.hpp"
+
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "nsp/plugin.hpp"
 #include "nsp/sync_policy.hpp"
 #include "nsp/weighted_mean.hpp"
 
@@ -41,7 +42,8 @@ class Doubling final : public SyncPolicy {
     if (replicas == 1) return {};
     const double once = 2.0 * (replicas - 1) * 4.0 * static_cast<double>(parameters);  // bytes over all ranks: nsp/weighted_mean.hpp
     if (period_ == never) return {{"mean of weights after 1, 2, 4, 8, ... steps", 0.0, once}};
-    return {{"mean of weights every " + std::to_string(period_) + " steps, more often at first", once / static_cast<double>(period_), once}};
+    return {
+        {"mean of weights every " + std::to_string(period_) + " steps, more often at first", once / static_cast<double>(period_), once}};
   }
   int64_t staging_bytes(int replicas, int64_t bucket_elements) const override { return replicas == 1 ? 0 : 4 * bucket_elements; }
 

@@ -4,12 +4,13 @@
 //   w = slow + alpha (w - slow).
 // This is the paper's Algorithm 1: after a cycle its slow and fast weights are equal, so copying w at the next cycle's first update
 // gives its phi. Everything is computed by ops that give the same bits on every backend.
+#include "nsp/plugin.hpp"
+
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "nsp/optimizer.hpp"
-#include "nsp/plugin.hpp"
 
 namespace {
 
@@ -70,20 +71,21 @@ class Lookahead final : public Optimizer {
   static double number(const PluginContext& context, const std::string& name) { return context.options.number(name); }
   static void require(bool holds, const PluginContext& context, const std::string& name, const std::string& range) {
     if (holds) return;
-    throw Error(ErrorKind::usage, "lookahead." + name + " is " + context.options.text(name) + ", which is out of range. It must be " + range +
-                                      ". Set --lookahead." + name + " accordingly.");
+    throw Error(ErrorKind::usage, "lookahead." + name + " is " + context.options.text(name) + ", which is out of range. It must be " +
+                                      range + ". Set --lookahead." + name + " accordingly.");
   }
 
   const int64_t k_;
   const double alpha_, beta1_, beta2_, eps_, weight_decay_;
 };
 
-const nsp_option rows[] = {{"k", "int", "5", "updates of a cycle"},
-                           {"alpha", "float", "0.5", "how far the slow weights follow the fast ones at the end of a cycle; 1 = plain AdamW"},
-                           {"beta1", "float", "0.9", "decay of the first moment"},
-                           {"beta2", "float", "0.95", "decay of the second moment"},
-                           {"eps", "float", "1e-8", "added to the root of the second moment"},
-                           {"weight_decay", "float", "0.1", "decoupled decay of matrices and embeddings"}};
+const nsp_option rows[] = {
+    {"k", "int", "5", "updates of a cycle"},
+    {"alpha", "float", "0.5", "how far the slow weights follow the fast ones at the end of a cycle; 1 = plain AdamW"},
+    {"beta1", "float", "0.9", "decay of the first moment"},
+    {"beta2", "float", "0.95", "decay of the second moment"},
+    {"eps", "float", "1e-8", "added to the root of the second moment"},
+    {"weight_decay", "float", "0.1", "decoupled decay of matrices and embeddings"}};
 
 }  // namespace
 

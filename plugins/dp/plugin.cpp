@@ -35,8 +35,6 @@ class Dp : public ParallelStrategy {
   [[noreturn]] static void refuse() { throw Error(ErrorKind::internal, "dp splits no heads, so it exchanges none. This is a bug in nsp."); }
 };
 
-const nsp_option no_options[0] = {};
-
 }  // namespace
 }  // namespace nsp
 

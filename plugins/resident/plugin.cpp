@@ -27,8 +27,6 @@ class Resident : public LocCache {
   CacheCounters counters_;
 };
 
-const nsp_option no_options[0] = {};
-
 }  // namespace
 }  // namespace nsp
 

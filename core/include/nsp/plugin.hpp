@@ -18,6 +18,26 @@ struct PluginContext {
   Log& log;
 };
 
+// In the place of the rows: a plug-in without options.
+struct NoOptions {};
+inline constexpr NoOptions no_options;
+
+// Rows and their number, as the descriptor wants them.
+constexpr const nsp_option* option_rows(NoOptions) {
+  return nullptr;
+}
+constexpr uint32_t option_count(NoOptions) {
+  return 0;
+}
+template <std::size_t N>
+constexpr const nsp_option* option_rows(const nsp_option (&rows)[N]) {
+  return rows;
+}
+template <std::size_t N>
+constexpr uint32_t option_count(const nsp_option (&)[N]) {
+  return N;
+}
+
 template <class Interface, class Class>
 void* create_plugin(const void* context) {
   return static_cast<Interface*>(new Class(*static_cast<const PluginContext*>(context)));
@@ -29,9 +49,9 @@ void destroy_plugin(void* object) {
 
 }  // namespace nsp
 
-// kind, name, version, summary: string literals. rows: an array of nsp_option.
-#define NSP_PLUGIN(kind, name, version, summary, Interface, Class, rows)                                  \
-  NSP_PLUGIN_DEFINE(NSP_ABI_CXX, 0, kind, name, version, summary, rows, sizeof(rows) / sizeof((rows)[0]), \
+// kind, name, version, summary: string literals. rows: an array of nsp_option with static life, or nsp::no_options.
+#define NSP_PLUGIN(kind, name, version, summary, Interface, Class, rows)                                               \
+  NSP_PLUGIN_DEFINE(NSP_ABI_CXX, 0, kind, name, version, summary, ::nsp::option_rows(rows), ::nsp::option_count(rows), \
                     (::nsp::create_plugin<Interface, Class>), (::nsp::destroy_plugin<Interface>), nullptr)
 
 // The same for a plug-in that is built into libnsp.so: defines a descriptor of the given variable name instead of module note and symbol.
@@ -42,14 +62,14 @@ void destroy_plugin(void* object) {
                                   NSP_ABI_CXX,                                             \
                                   NSP_ABI_MAJOR,                                           \
                                   NSP_ABI_MINOR,                                           \
-                                  sizeof(rows) / sizeof((rows)[0]),                        \
+                                  ::nsp::option_count(rows),                               \
                                   0,                                                       \
                                   kind,                                                    \
                                   name,                                                    \
                                   version,                                                 \
                                   NSP_STAMP,                                               \
                                   summary,                                                 \
-                                  rows,                                                    \
+                                  ::nsp::option_rows(rows),                                \
                                   (::nsp::create_plugin<Interface, Class>),                \
                                   (::nsp::destroy_plugin<Interface>),                      \
                                   nullptr}
