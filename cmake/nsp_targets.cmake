@@ -80,7 +80,9 @@ function(nsp_test_properties name labels processors timeout)
       ASAN_OPTIONS=fast_unwind_on_malloc=0
       # LeakSanitizer itself crashes now and then when it looks into the thread-local storage of modules that were dlopened.
       LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0:use_tls=0
-      UBSAN_OPTIONS=print_stacktrace=1)
+      UBSAN_OPTIONS=print_stacktrace=1
+      TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp:ignore_noninstrumented_modules=1:second_deadlock_stack=1
+      OPENBLAS_NUM_THREADS=1)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" PROCESSORS ${processors} TIMEOUT ${timeout} ENVIRONMENT "${env}")
 endfunction()
