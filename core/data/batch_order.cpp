@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
+#include <utility>
 
 #include "nsp/error.hpp"
 
@@ -14,6 +16,12 @@ uint64_t mixed(uint64_t x) noexcept {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
   return x ^ (x >> 31);
+}
+
+std::vector<int64_t> weights_of(const std::vector<CorpusShare>& corpora) {
+  std::vector<int64_t> weights;
+  for (const CorpusShare& corpus : corpora) weights.push_back(corpus.weight);
+  return corpora.size() > 1 ? weights : std::vector<int64_t>{1};
 }
 
 }  // namespace
@@ -37,27 +45,73 @@ int64_t permuted(int64_t index, int64_t size, uint64_t key) noexcept {
 }
 
 BatchOrder::BatchOrder(int64_t samples, int64_t global_batch, bool shuffle, uint64_t seed)
-    : samples_(samples), global_batch_(global_batch), steps_per_epoch_(0), shuffle_(shuffle), seed_(seed) {
-  NSP_REQUIRE(global_batch >= 1 && samples >= 0, "a step takes at least one sequence");
-  if (samples < global_batch)
-    throw Error(ErrorKind::input, "the training data has " + std::to_string(samples) + " windows, one step takes " +
+    : BatchOrder(std::vector<CorpusShare>{{"data", samples, 1}}, global_batch, shuffle, seed) {}
+
+BatchOrder::BatchOrder(std::vector<CorpusShare> corpora, int64_t global_batch, bool shuffle, uint64_t seed)
+    : corpora_(std::move(corpora)),
+      schedule_(weights_of(corpora_)),
+      samples_(0),
+      global_batch_(global_batch),
+      steps_per_epoch_(0),
+      shuffle_(shuffle),
+      seed_(seed) {
+  NSP_REQUIRE(global_batch >= 1, "a step takes at least one sequence");
+  for (const CorpusShare& corpus : corpora_) {
+    NSP_REQUIRE(corpus.samples >= (mixes() ? 1 : 0), "a corpus of a mixture has samples");
+    begins_.push_back(samples_);
+    samples_ += corpus.samples;
+  }
+  if (samples_ < global_batch && !mixes())
+    throw Error(ErrorKind::input, "the training data has " + std::to_string(samples_) + " windows, one step takes " +
                                       std::to_string(global_batch) +
                                       ". Not one step can be filled. Give more text (data.path), or lower "
                                       "train.global_batch or train.context.");
-  steps_per_epoch_ = samples / global_batch;
+  steps_per_epoch_ = std::max<int64_t>(1, samples_ / global_batch);
 }
 
 int64_t BatchOrder::sample(int64_t step, int64_t i) const {
   NSP_REQUIRE(step >= 0 && i >= 0 && i < global_batch_, "a sample is asked for within a step");
-  const int64_t index = step % steps_per_epoch_ * global_batch_ + i;
-  if (!shuffle_) return index;
-  return permuted(index, samples_, mixed(mixed(seed_) ^ static_cast<uint64_t>(epoch(step))));
+  if (!mixes()) {
+    const int64_t index = step % steps_per_epoch_ * global_batch_ + i;
+    if (!shuffle_) return index;
+    return permuted(index, samples_, mixed(mixed(seed_) ^ static_cast<uint64_t>(epoch(step))));
+  }
+  constexpr uint64_t of_steps = 0x5354455053;  // keys of steps are apart from those of epochs
+  if (shuffle_) i = permuted(i, global_batch_, mixed(mixed(seed_ ^ of_steps) ^ static_cast<uint64_t>(step)));
+  const MixSchedule::Place place = schedule_.at(step * global_batch_ + i);
+  const int64_t samples = corpora_[place.corpus].samples, index = place.index % samples;
+  if (!shuffle_) return begins_[place.corpus] + index;
+  const uint64_t key = mixed(mixed(mixed(seed_) ^ static_cast<uint64_t>(place.index / samples)) ^ (place.corpus + 1));
+  return begins_[place.corpus] + permuted(index, samples, key);
 }
 
 std::string BatchOrder::position(int64_t step) const {
+  if (mixes()) {
+    std::string text = "sample " + std::to_string(step * global_batch_);
+    for (std::size_t c = 0; c < corpora_.size(); ++c) {
+      const int64_t done = schedule_.count(c, step * global_batch_), samples = corpora_[c].samples;
+      text += "; " + corpora_[c].name + ": epoch " + std::to_string(done / samples + 1) + ", " + std::to_string(done % samples) + " of " +
+              std::to_string(samples);
+    }
+    return text;
+  }
   const int64_t done = step % steps_per_epoch_;
   return "epoch " + std::to_string(epoch(step) + 1) + ", step " + std::to_string(done) + " of " + std::to_string(steps_per_epoch_) +
          ", sample " + std::to_string(done * global_batch_) + " of " + std::to_string(samples_);
+}
+
+std::string BatchOrder::coverage(int64_t steps) const {
+  std::string text;
+  for (std::size_t c = 0; c < corpora_.size(); ++c) {
+    const int64_t used = schedule_.count(c, steps * global_batch_);
+    char line[160];
+    std::snprintf(line, sizeof line, ": %lld sequences, %.1f%% of the training, %.2f epochs in %lld steps",
+                  static_cast<long long>(corpora_[c].samples),
+                  100.0 * static_cast<double>(corpora_[c].weight) / static_cast<double>(schedule_.period()),
+                  static_cast<double>(used) / static_cast<double>(corpora_[c].samples), static_cast<long long>(steps));
+    text += (text.empty() ? "data: " : "\ndata: ") + corpora_[c].name + line;
+  }
+  return text;
 }
 
 }  // namespace nsp

@@ -34,6 +34,7 @@ class TextFile {
 };
 
 constexpr std::size_t block_bytes = std::size_t{1} << 20;
+constexpr std::size_t longest_line = std::size_t{64} << 20;
 
 // One line of a JSONL file; nothing for a blank one.
 void read_line(const std::string& path, int64_t number, std::string_view line, const std::string& text_key,
@@ -49,7 +50,17 @@ void read_line(const std::string& path, int64_t number, std::string_view line, c
   }
 }
 
-void read_jsonl(const std::string& path, const std::string& text_key, const std::function<void(std::string_view, bool)>& piece) {
+// The line as far as it is read, longer by some text.
+void lengthen(std::string& line, std::string_view text, const std::string& path, int64_t number) {
+  if (line.size() + text.size() > longest_line)
+    throw Error(ErrorKind::input, path + " line " + std::to_string(number) + ": longer than " + std::to_string(longest_line >> 20) +
+                                      " MiB. A .jsonl file has one JSON object a line, and a line is read whole. Put that document into a "
+                                      "text file of its own, or check that the file has line ends.");
+  line += text;
+}
+
+void read_jsonl(const std::string& path, const std::string& text_key, const std::function<void(std::string_view, bool)>& piece,
+                const std::function<void(std::size_t)>& read) {
   TextFile file(path);
   std::string rest;  // the beginning of a line whose end is not read yet
   std::vector<char> block(block_bytes);
@@ -57,11 +68,12 @@ void read_jsonl(const std::string& path, const std::string& text_key, const std:
   while (const std::size_t got = file.read(block.data(), block.size())) {
     std::string_view text(block.data(), got);
     for (std::size_t end; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) {
-      rest += text.substr(0, end);
+      lengthen(rest, text.substr(0, end), path, number + 1);
       read_line(path, ++number, rest, text_key, piece);
       rest.clear();
     }
-    rest += text;
+    lengthen(rest, text, path, number + 1);
+    if (read) read(got);
   }
   read_line(path, ++number, rest, text_key, piece);
 }
@@ -76,13 +88,15 @@ FileContent content_of(const std::string& path) {
   return std::memchr(start, '\0', got) == nullptr ? FileContent::text : FileContent::binary;
 }
 
-void read_documents(const std::string& path, const std::string& text_key, const std::function<void(std::string_view, bool)>& piece) {
-  if (path.ends_with(".jsonl")) return read_jsonl(path, text_key, piece);
+void read_documents(const std::string& path, const std::string& text_key, const std::function<void(std::string_view, bool)>& piece,
+                    const std::function<void(std::size_t)>& read) {
+  if (path.ends_with(".jsonl")) return read_jsonl(path, text_key, piece, read);
   TextFile file(path);
   std::vector<char> block(block_bytes);
   for (;;) {
     const std::size_t got = file.read(block.data(), block.size());
     piece(std::string_view(block.data(), got), got < block.size());
+    if (read && got > 0) read(got);
     if (got < block.size()) return;
   }
 }

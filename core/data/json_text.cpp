@@ -3,6 +3,8 @@
 #include <cctype>
 #include <cstdint>
 
+#include "core/data/utf8.hpp"
+
 namespace nsp {
 namespace {
 
@@ -134,6 +136,8 @@ class Reader {
 }  // namespace
 
 std::string json_text(std::string_view line, std::string_view key) {
+  if (const std::size_t bad = first_bad_utf8(line); bad != line.npos)
+    throw JsonTextError("bytes that are not UTF-8 at column " + std::to_string(bad + 1));
   return Reader(line).member(key);
 }
 

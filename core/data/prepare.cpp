@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iomanip>
 #include <locale>
 #include <sstream>
@@ -19,7 +20,27 @@ namespace {
 
 struct TextFileFacts {
   std::string path;
-  int64_t documents = 0;
+  int64_t documents = 0, bytes = 0;
+};
+
+// Tells the caller how far the two readings are.
+class Meter {
+ public:
+  Meter(const PrepareOptions& options, const std::vector<std::string>& files) : tell_(options.progress) {
+    std::error_code unknown;  // counts as nothing; the reader says what is wrong
+    for (const std::string& file : files)
+      if (const auto bytes = std::filesystem::file_size(file, unknown); !unknown) total_ += 2 * static_cast<int64_t>(bytes);
+  }
+  void add(int64_t bytes) {
+    done_ += bytes;
+    if (tell_) tell_(done_, std::max(total_, done_));
+  }
+  // Files that gave nothing are not read again.
+  void expect(int64_t more) { total_ = done_ + more; }
+
+ private:
+  const std::function<void(int64_t, int64_t)>& tell_;
+  int64_t total_ = 0, done_ = 0;
 };
 
 // What the first reading finds: enough to decide every document's split before the first token is written.
@@ -29,16 +50,16 @@ struct Survey {
   std::map<std::string, int64_t> skipped;
 };
 
-void survey_file(const std::string& path, const PrepareOptions& options, Survey& survey) {
+void survey_file(const std::string& path, const PrepareOptions& options, Survey& survey, Meter& meter) {
   const FileContent content = content_of(path);
   if (content != FileContent::text) {
     ++survey.skipped[content == FileContent::empty ? "empty files" : "binary files"];
     return;
   }
-  TextFileFacts file{path, 0};
+  TextFileFacts file{path, 0, 0};
   ContentHash hash(options.seed);
   bool any = false;
-  read_documents(path, options.text_key, [&](std::string_view text, bool ends) {
+  const auto piece = [&](std::string_view text, bool ends) {
     hash.add(text.data(), text.size());
     any = any || !text.empty();
     if (!ends) return;
@@ -50,6 +71,10 @@ void survey_file(const std::string& path, const PrepareOptions& options, Survey&
     }
     hash = ContentHash(options.seed);
     any = false;
+  };
+  read_documents(path, options.text_key, piece, [&](std::size_t bytes) {
+    file.bytes += static_cast<int64_t>(bytes);
+    meter.add(static_cast<int64_t>(bytes));
   });
   if (file.documents > 0) survey.files.push_back(std::move(file));
 }
@@ -60,10 +85,13 @@ std::string listed(const std::map<std::string, int64_t>& skipped) {
   return text;
 }
 
-Survey survey_inputs(const PrepareOptions& options, FoundFiles found) {
+Survey survey_inputs(const PrepareOptions& options, FoundFiles found, Meter& meter) {
   Survey survey;
   survey.skipped = std::move(found.skipped);
-  for (const std::string& path : found.files) survey_file(path, options, survey);
+  for (const std::string& path : found.files) survey_file(path, options, survey, meter);
+  int64_t bytes = 0;
+  for (const TextFileFacts& file : survey.files) bytes += file.bytes;
+  meter.expect(bytes);
   if (survey.hashes.empty())
     throw Error(ErrorKind::input, "there is no text to prepare (empty corpus). Nothing was left of the inputs after passing over " +
                                       listed(survey.skipped) + ". Give text files with --input.");
@@ -109,10 +137,11 @@ class PieceEncoder {
 // The second reading: every document's tokens go to its split.
 class Preparation {
  public:
-  Preparation(const PrepareOptions& options, const Tokenizer& tokenizer, const Survey& survey, const std::string& folder)
+  Preparation(const PrepareOptions& options, const Tokenizer& tokenizer, const Survey& survey, const std::string& folder, Meter& meter)
       : options_(options),
         tokenizer_(tokenizer),
         survey_(survey),
+        meter_(meter),
         train_(folder, "train", tokenizer, options.shard_tokens),
         val_(folder, "val", tokenizer, options.shard_tokens) {}
 
@@ -134,7 +163,7 @@ class Preparation {
     ContentHash hash(options_.seed);
     const std::size_t end = at + static_cast<std::size_t>(file.documents);
     bool any = false;
-    read_documents(file.path, options_.text_key, [&](std::string_view text, bool ends) {
+    const auto take = [&](std::string_view text, bool ends) {
       const bool begins = !any && !text.empty();
       any = any || begins;
       hash.add(text.data(), text.size());
@@ -144,7 +173,8 @@ class Preparation {
       if (any && hash.value() != survey_.hashes[at++]) changed(file.path);
       hash = ContentHash(options_.seed);
       any = false;
-    });
+    };
+    read_documents(file.path, options_.text_key, take, [&](std::size_t bytes) { meter_.add(static_cast<int64_t>(bytes)); });
     if (at != end) changed(file.path);
   }
 
@@ -206,6 +236,7 @@ class Preparation {
   const PrepareOptions& options_;
   const Tokenizer& tokenizer_;
   const Survey& survey_;
+  Meter& meter_;
   SplitWriter train_, val_;
 };
 
@@ -235,7 +266,8 @@ PrepareReport prepare(const PrepareOptions& options) {
     return StagedFolder::belongs_to(folder, options.output) || is_prepared_folder(folder.string());
   });
   StagedFolder staged(options.output);  // before the text is read: a bad place is known at once
-  const Survey survey = survey_inputs(options, std::move(found));
+  Meter meter(options, found.files);
+  const Survey survey = survey_inputs(options, std::move(found), meter);
 
   PrepareReport report;
   report.output = options.output;
@@ -244,7 +276,7 @@ PrepareReport prepare(const PrepareOptions& options) {
   report.index.vocabulary = tokenizer->vocabulary();
   report.index.seed = options.seed;
   report.index.val_fraction = options.val_fraction;
-  Preparation(options, *tokenizer, survey, staged.path()).write(report);
+  Preparation(options, *tokenizer, survey, staged.path(), meter).write(report);
   write_prepared_index(report.index, staged.path());
   staged.commit();
   return report;

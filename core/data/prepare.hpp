@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,6 +30,9 @@ struct PrepareOptions {
   uint64_t seed = 1;           // of the held-out choice
   std::string text_key = "text";
   int64_t shard_tokens = int64_t{1} << 27;  // at most, per shard
+  // Told how many of how many bytes are read, both readings together, after each MiB. What it throws ends the preparation, and nothing
+  // is left behind.
+  std::function<void(int64_t done, int64_t total)> progress;
 };
 
 struct PrepareReport {
