@@ -39,6 +39,7 @@ class ExchangeCommunicator final : public Communicator, private MessagePort {
   std::unique_ptr<Communicator> split(int color, int key, const std::string& name, Device* device) override;
   int64_t bytes_sent() const noexcept override { return bytes_sent_; }
   uint64_t moves() const noexcept override { return moves_; }
+  bool in_flight() const noexcept override;
   [[noreturn]] void abort(int code, const std::string& reason) override;
 
  private:

@@ -68,6 +68,11 @@ bool ExchangeCommunicator::progress() {
   return !active_.empty();
 }
 
+bool ExchangeCommunicator::in_flight() const noexcept {
+  return device_ != nullptr &&
+         std::any_of(active_.begin(), active_.end(), [](const Entry& entry) { return entry.stage != Stage::waiting; });
+}
+
 bool ExchangeCommunicator::move_on() {
   finished_ids_.clear();
   transport_->test_some(finished_ids_);
@@ -122,6 +127,7 @@ bool ExchangeCommunicator::start(Entry& entry) {
     entry.lane = pool_.take(bytes, !ordered ? Claim::outside : oldest ? Claim::oldest : Claim::younger);
     if (entry.lane == nullptr) return false;
   }
+  entry.operation->set_started();
   entry.operation->place(entry.lane != nullptr ? entry.lane->data() : nullptr, staged_);
   if (entry.operation->copies_in().empty()) {
     entry.operation->begin(*this);

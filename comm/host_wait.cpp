@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "nsp/communicator.hpp"
@@ -39,7 +40,16 @@ void HostWait::remove(Progressing* member) noexcept {
 bool HostWait::progress() {
   bool busy = false;
   for (Progressing* member : members_) busy = member->progress() || busy;
+  if (busy || flying_) see_flight();
   return busy;
+}
+
+// What was on its way at the last look is taken to have been on its way until now.
+void HostWait::see_flight() {
+  const Clock::time_point now = Clock::now();
+  if (flying_) times_.in_flight += std::chrono::duration<double>(now - looked_).count();
+  looked_ = now;
+  flying_ = std::any_of(members_.begin(), members_.end(), [](const Progressing* member) { return member->in_flight(); });
 }
 
 template <class Done>
@@ -84,7 +94,15 @@ void HostWait::wait_until(Done done, const Event* event) {
 }
 
 void HostWait::wait(Work& work) {
-  wait_until([&] { return work.done(); }, nullptr);
+  std::optional<Clock::time_point> started;
+  wait_until(
+      [&] {
+        if (work.done()) return true;
+        if (!started && work.started()) started = Clock::now();
+        return false;
+      },
+      nullptr);
+  if (started) times_.exposed += std::chrono::duration<double>(Clock::now() - *started).count();
 }
 
 void HostWait::wait(const Event& event) {

@@ -56,6 +56,8 @@ class Operation : public Work {
     return done_;
   }
 
+  bool started() const noexcept override { return started_; }
+
   // Host staging that it needs, in bytes. staged: its memory is not host addressable and must be staged as a whole.
   virtual int64_t staging_bytes(bool staged) const = 0;
   // Given its staging; fills copies_in() and copies_out() if staged.
@@ -71,6 +73,7 @@ class Operation : public Work {
   // The part of a message's tag that is the same for all messages of the operation.
   int tag_base() const noexcept { return tag_base_; }
   void set_tag_base(int tag_base) noexcept { tag_base_ = tag_base; }
+  void set_started() noexcept { started_ = true; }
   void set_done() noexcept { done_ = true; }
   void fail(const std::string& text) { failure_ = text; }
 
@@ -80,7 +83,7 @@ class Operation : public Work {
 
  private:
   int tag_base_ = 0;
-  bool done_ = false;
+  bool started_ = false, done_ = false;
   std::string failure_;
 };
 

@@ -17,6 +17,7 @@ class SelfCommunicator::SelfWork final : public Work {
     if (!failure.empty()) throw Error(ErrorKind::comm, failure);
     return finished;
   }
+  bool started() const noexcept override { return false; }  // there are no others to wait for
   After after;
   void* to = nullptr;
   const void* from = nullptr;

@@ -7,8 +7,4 @@ namespace nsp {
 // makes waiting OpenMP threads sleep, since compute, BLAS and MPI share the cores. Values that the user set stay.
 void tune_process();
 
-// Whether what this process prints ends on a terminal. Launchers give their ranks pseudo-terminals, so under one its own
-// standard output counts as well.
-bool prints_to_terminal(bool launched);
-
 }  // namespace nsp

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/app/end_of_run.hpp"
 #include "core/app/model_source.hpp"
-#include "core/app/process.hpp"
 #include "core/app/training_data.hpp"
 #include "core/app/verbs.hpp"
 #include "core/data/byte_tokenizer.hpp"
@@ -84,17 +84,6 @@ void compare_config(World& world, const Config& config) {
       throw Error(ErrorKind::usage, "rank " + std::to_string(r) + " has another configuration than rank " + std::to_string(world.rank()) +
                                         ". Files, environment or program differ between the hosts. Give all ranks the same command line, "
                                         "configuration files and NSP_ variables.");
-}
-
-std::string breakdown_text(const Breakdown& b, double total) {
-  char text[320];
-  const auto percent = [&](double s) { return total > 0 ? 100.0 * s / total : 0.0; };
-  std::snprintf(text, sizeof text,
-                "time of rank 0: compute %.1f%%, data %.1f%%, waiting for averages %.1f%%, group and job vectors %.1f%%, optimizer %.1f%%, "
-                "gathering weights %.1f%%, evaluation %.1f%%, checkpoints %.1f%% of %.1f s",
-                percent(b.compute), percent(b.data), percent(b.sync_wait), percent(b.vectors), percent(b.optimizer), percent(b.gather),
-                percent(b.evaluation), percent(b.checkpoint), total);
-  return text;
 }
 
 // A young model writes any bytes; a terminal shall not obey them.
@@ -245,13 +234,14 @@ class TrainRun {
                 std::to_string(settings.steps) + " steps. To go on, raise train.steps.");
       return exit_code::done;
     }
-    const BatchOrder order(data_.train->samples(), train.integer("global_batch"), config.section("data").flag("shuffle"),
+    const BatchOrder order(data_.train->corpora(), train.integer("global_batch"), config.section("data").flag("shuffle"),
                            static_cast<uint64_t>(train.integer("seed")));
+    log_.info(order.coverage(settings.steps));
     BatchLoader loader(*device_.device, parts.stream, world_.wait(), job.shape(), data_.documents, source_.spec.vocab);
-    const std::string bar = config.section("run").text("progress");
-    Metrics metrics(world_.rank() == 0 ? directory_.path() + "/metrics.jsonl" : "", from_.reader ? state.step : -1,
-                    config.section("run").integer("log_every"),
-                    bar == "auto" ? prints_to_terminal(!session_.launch().launcher.empty()) : parse::flag(bar), settings.steps, log_);
+    Metrics metrics(world_.rank() == 0 ? directory_.path() + "/metrics.jsonl" : "", from_.reader ? state.step : -1, log_every(),
+                    settings.steps, log_);
+    if (config.section("run").flag("tensorboard")) metrics.write_events(directory_.path() + "/tensorboard");
+    if (shows_progress()) metrics.show_progress(log_);
     if (from_.reader) {
       metrics.record(JsonLine().add("kind", std::string("resume")).add("step", state.step));
       log_.info("resumed from step " + std::to_string(state.step) + " (" + order.position(state.step) + ")");
@@ -262,33 +252,35 @@ class TrainRun {
                     state);
     const Job::Drain drain(job);  // ends first, whatever happens: nothing queued may outlive its memory, the trainer's included
     const Outcome outcome = trainer.run();
-    finish(trainer, metrics, outcome, state.step);
+    metrics.end_progress();
+    finish(trainer, metrics, outcome, state.step, planned);
     if (outcome == Outcome::finished) sample(generator, mean);
     log_.info("log: " + directory_.path() + "/metrics.jsonl   checkpoints: " + directory_.checkpoints());
     return outcome == Outcome::finished ? exit_code::done : exit_code::stopped;
   }
 
-  void finish(const Trainer& trainer, Metrics& metrics, Outcome outcome, int64_t first_step) {
-    const Breakdown& b = trainer.breakdown();
-    const double total = metrics.seconds_in_steps() + b.evaluation + b.checkpoint;
-    metrics.record(JsonLine()
-                       .add("kind", std::string("end"))
-                       .add("step", trainer.state().step)
-                       .add("outcome", std::string(outcome == Outcome::finished ? "finished" : "stopped"))
-                       .add("steps", trainer.state().step - first_step)
-                       .add("seconds", total)
-                       .add("compute", b.compute)
-                       .add("data", b.data)
-                       .add("sync_wait", b.sync_wait)
-                       .add("vectors", b.vectors)
-                       .add("optimizer", b.optimizer)
-                       .add("gather", b.gather)
-                       .add("evaluation", b.evaluation)
-                       .add("checkpoint", b.checkpoint));
+  bool shows_progress() {
+    const std::string wanted = session_.config().section("run").text("progress");
+    if (world_.rank() != 0 || (wanted != "auto" && !parse::flag(wanted))) return false;
+    std::optional<Terminal> terminal = Terminal::find(!session_.launch().launcher.empty());
+    const bool shows = wanted != "auto" || terminal;
+    log_.use_terminal(std::move(terminal));
+    return shows;
+  }
+
+  // The progress line tells each step; lines beside it only if they are asked for.
+  int64_t log_every() {
+    const Options& run = session_.config().section("run");
+    return run.given("log_every") || !shows_progress() ? run.integer("log_every") : 0;
+  }
+
+  void finish(const Trainer& trainer, Metrics& metrics, Outcome outcome, int64_t first_step, const Planned& planned) {
+    const RunEnd end{trainer.breakdown(), trainer.state().step, first_step, outcome == Outcome::finished};
+    const std::string text = report_end(world_, metrics, end, run_facts(session_.plugin_names(), planned, device_.topology));
     if (metrics.seconds_in_steps() > 0)
       log_.info(std::to_string(static_cast<int64_t>(static_cast<double>(metrics.tokens()) / metrics.seconds_in_steps())) +
                 " tokens/s over " + std::to_string(trainer.state().step - first_step) + " steps");
-    log_.info(breakdown_text(b, total));
+    log_.info(text);
   }
 
   void sample(TextGenerator& generator, MeanWeights& mean) {

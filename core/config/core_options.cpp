@@ -73,7 +73,8 @@ std::vector<OptionRow> model_rows() {
 
 std::vector<OptionRow> data_rows() {
   return {
-      row("data", "path", "string", "auto", "prepared folder or token files; auto = the C and C++ headers of this machine"),
+      row("data", "path", "string", "auto",
+          "prepared folder or token files, or several with weights, as in a:3,b:1; auto = the C and C++ headers of this machine"),
       row("data", "val_path", "string", "", "validation data; empty = a part of the training data"),
       between(0, 0.9, row("data", "val_fraction", "float", "0.05", "part of the data that is held out if val_path is empty")),
       row("data", "shuffle", "bool", "true", "permute the samples of each epoch; false = file order"),
@@ -112,7 +113,8 @@ std::vector<OptionRow> run_rows() {
       not_stored(row("run", "dir", "string", "nsp-run", "run directory")),
       not_stored(row("run", "resume", "string", "auto", "auto = the newest good checkpoint of the run directory, never, or a checkpoint")),
       at_least(1, row("run", "log_every", "int", "1", "steps between printed lines")),
-      row("run", "progress", "auto|bool", "auto", "progress bar; auto = on a terminal"),
+      row("run", "progress", "auto|bool", "auto", "progress line instead of step lines; auto = on a terminal"),
+      row("run", "tensorboard", "bool", "true", "event files for TensorBoard in the run directory"),
       at_least(0, row("run", "verify_every", "int", "100", "steps between comparisons of weight hashes over ranks; 0 = never")),
   };
 }

@@ -2,9 +2,10 @@
 
 #include <unistd.h>
 
-#include <cmath>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "nsp/error.hpp"
@@ -24,8 +25,8 @@ std::string lines_up_to(const std::string& path, int64_t step) {
   return kept;
 }
 
-Metrics::Metrics(const std::string& path, int64_t resumed_step, int64_t log_every, bool progress_bar, int64_t steps, Log& log)
-    : enabled_(!path.empty()), log_every_(log_every), bar_(progress_bar), steps_(steps), log_(log) {
+Metrics::Metrics(const std::string& path, int64_t resumed_step, int64_t log_every, int64_t steps, Log& log)
+    : enabled_(!path.empty()), path_(path), resumed_step_(resumed_step), log_every_(log_every), steps_(steps), log_(log) {
   if (!enabled_) return;
   if (resumed_step >= 0 && std::filesystem::exists(path)) {
     const std::string kept = lines_up_to(path, resumed_step);
@@ -39,12 +40,49 @@ Metrics::Metrics(const std::string& path, int64_t resumed_step, int64_t log_ever
                 "cannot write " + path + ". The run directory is not writable. Choose another with --run.dir or change its permissions.");
 }
 
+void Metrics::write_events(const std::string& folder) {
+  if (enabled_) events_ = std::make_unique<EventFile>(folder, resumed_step_ + 1, log_);
+}
+
+void Metrics::show_progress(StatusLine& line) {
+  if (enabled_) progress_ = std::make_unique<Progress>(line, steps_);
+}
+
 void Metrics::record(const JsonLine& line) {
-  if (enabled_) out_ << line.text() << std::endl;
+  if (!enabled_) return;
+  out_ << line.text() << std::endl;
+  check_written();
 }
 
 void Metrics::flush() {
-  if (enabled_) out_.flush();
+  if (!enabled_) return;
+  out_.flush();
+  check_written();
+  if (events_) events_->flush();
+}
+
+// A full disk costs lines of the log, never the run. What was cut in the middle of a line is dropped when the run is resumed.
+void Metrics::check_written() {
+  if (out_ || path_.empty()) return;
+  log_.warning("cannot write " + path_ + ": " + std::strerror(errno) +
+               ". Training goes on; its lines are missing from here until the run is started again. Make room in the run directory.");
+  path_.clear();
+}
+
+void Metrics::evaluation(int64_t step, double loss, int64_t tokens, int64_t bytes) {
+  record(JsonLine().add("kind", std::string("eval")).add("step", step).add("val_loss", loss).add("tokens", tokens).add("bytes", bytes));
+  if (!events_) return;
+  const Scalar scalars[] = {{"eval/val_loss", loss}};
+  events_->add(step, scalars);
+  events_->flush();
+}
+
+void Metrics::checkpoint(int64_t step, double seconds, int64_t size, int64_t bytes) {
+  record(JsonLine().add("kind", std::string("checkpoint")).add("step", step).add("seconds", seconds).add("size", size).add("bytes", bytes));
+  if (!events_) return;
+  const Scalar scalars[] = {{"checkpoint/seconds", seconds}, {"checkpoint/size", static_cast<double>(size)}};
+  events_->add(step, scalars);
+  events_->flush();
 }
 
 void Metrics::step(const StepRecord& r) {
@@ -54,37 +92,43 @@ void Metrics::step(const StepRecord& r) {
   recent_seconds_ = recent_seconds_ == 0 ? r.step_seconds : 0.95 * recent_seconds_ + 0.05 * r.step_seconds;
   JsonLine line;
   line.add("kind", std::string("step")).add("step", r.step).add("loss", r.loss).add("grad_norm", r.grad_norm).add("lr", r.lr);
-  line.add("tokens", r.tokens)
-      .add("tokens_per_second", static_cast<double>(r.tokens) / r.step_seconds)
-      .add("step_ms", r.step_seconds * 1e3);
+  line.add("tokens", r.tokens).add("tokens_per_second", r.tokens_per_second()).add("step_ms", r.step_seconds * 1e3);
   line.add("sync_bytes", static_cast<int64_t>(r.sync_bytes)).add("replica_bytes", static_cast<int64_t>(r.replica_bytes));
   line.add("control_bytes", static_cast<int64_t>(r.control_bytes)).add("peak_share", r.peak_share);
   if (!r.synced.empty()) line.add("synced", r.synced);
   if (r.skipped_replicas > 0) line.add("skipped_replicas", r.skipped_replicas);
   out_ << line.text() << "\n";
   if (r.step % 10 == 0) out_.flush();
+  check_written();
+  if (events_) {
+    const Scalar scalars[] = {{"train/loss", r.loss},
+                              {"train/grad_norm", r.grad_norm},
+                              {"train/lr", r.lr},
+                              {"train/skipped_replicas", static_cast<double>(r.skipped_replicas)},
+                              {"speed/tokens_per_second", r.tokens_per_second()},
+                              {"speed/step_ms", r.step_seconds * 1e3},
+                              {"speed/peak_share", r.peak_share},
+                              {"bytes/sync", r.sync_bytes},
+                              {"bytes/replica", r.replica_bytes},
+                              {"bytes/control", r.control_bytes}};
+    events_->add(r.step, scalars);
+  }
   if (r.skipped_replicas > 0)
     log_.warning("step " + std::to_string(r.step) + ": " + std::to_string(r.skipped_replicas) +
                  " replica(s) skipped the update, since the loss or the gradient was not finite");
-  if (log_every_ > 0 && (r.step % log_every_ == 0 || r.step == steps_)) log_.info(step_text(r));
+  const double left = recent_seconds_ * static_cast<double>(steps_ - r.step);
+  if (log_every_ > 0 && (r.step % log_every_ == 0 || r.step == steps_)) log_.info(step_text(r, left));
+  if (progress_) progress_->update(r, left);
 }
 
-std::string Metrics::step_text(const StepRecord& r) const {
-  const double left = recent_seconds_ * static_cast<double>(steps_ - r.step);
+std::string Metrics::step_text(const StepRecord& r, double left) const {
   char text[256];
   std::snprintf(text, sizeof text,
-                "step %6lld/%lld  loss %8.4f  norm %8.4f  lr %.2e  %9.0f tok/s  peak %4.1f%%  sent %8.1f B/tok  left %02d:%02d:%02d%s%s",
-                static_cast<long long>(r.step), static_cast<long long>(steps_), r.loss, r.grad_norm, r.lr,
-                static_cast<double>(r.tokens) / r.step_seconds, 100.0 * r.peak_share,
-                (r.sync_bytes + r.replica_bytes + r.control_bytes) / static_cast<double>(r.tokens > 0 ? r.tokens : 1),
-                static_cast<int>(left) / 3600, static_cast<int>(left) / 60 % 60, static_cast<int>(left) % 60,
-                r.synced.empty() ? "" : "  avg ", r.synced.c_str());
-  if (!bar_) return text;
-  // On a terminal a bar in front: filled by the share of steps done.
-  constexpr int width = 20;
-  const int filled = static_cast<int>(width * r.step / (steps_ > 0 ? steps_ : 1));
-  return "[" + std::string(static_cast<std::size_t>(filled), '#') + std::string(static_cast<std::size_t>(width - filled), '.') + "] " +
-         text;
+                "step %6lld/%lld  loss %8.4f  norm %8.4f  lr %.2e  %9.0f tok/s  peak %4.1f%%  sent %8.1f B/tok  left %s%s%s",
+                static_cast<long long>(r.step), static_cast<long long>(steps_), r.loss, r.grad_norm, r.lr, r.tokens_per_second(),
+                100.0 * r.peak_share, (r.sync_bytes + r.replica_bytes + r.control_bytes) / static_cast<double>(r.tokens > 0 ? r.tokens : 1),
+                duration_text(left).c_str(), r.synced.empty() ? "" : "  avg ", r.synced.c_str());
+  return text;
 }
 
 }  // namespace nsp

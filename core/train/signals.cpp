@@ -34,6 +34,10 @@ const int handled[] = {SIGTERM, SIGINT, SIGUSR1};
 
 }  // namespace
 
+int received_signal() noexcept {
+  return received.load();
+}
+
 SignalHandlers::SignalHandlers() {
   struct sigaction action {};
   action.sa_handler = on_signal;

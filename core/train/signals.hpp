@@ -18,6 +18,9 @@ class SignalHandlers {
   SignalHandlers& operator=(const SignalHandlers&) = delete;
 };
 
+// The first signal that arrived while handlers were there; 0 = none.
+int received_signal() noexcept;
+
 class StopRequests {
  public:
   // max_seconds: 0 = no limit. Only `watch_files` ranks look at the files.

@@ -11,19 +11,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Adds the time of a scope to a sum.
-class Stopwatch {
- public:
-  explicit Stopwatch(double& sum) : sum_(sum), begin_(Clock::now()) {}
-  ~Stopwatch() { sum_ += std::chrono::duration<double>(Clock::now() - begin_).count(); }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
- private:
-  double& sum_;
-  Clock::time_point begin_;
-};
-
 // The job vector: sums over all ranks. The first five are entered by the first rank of each group alone.
 enum JobSlot {
   job_loss,
@@ -47,16 +34,22 @@ Trainer::Trainer(TrainParts& parts, Io io, const TrainSettings& settings, const 
 }
 
 Outcome Trainer::run() {
+  struct Total {  // also where the loop is left early
+    double& seconds;
+    const Clock::time_point begin = Clock::now();
+    ~Total() { seconds = std::chrono::duration<double>(Clock::now() - begin).count(); }
+  } total{time_.total};
   if (state_.step == 0 && settings_.eval_every > 0) evaluate_now(0);  // where the run starts from
   while (state_.step < settings_.steps && !stop_) {
     const int64_t t = state_.step;
     const auto begin = Clock::now();
     const ByteCounts bytes = parts_.groups.bytes();
+    const double in_flight = parts_.wait.times().in_flight, exposed = time_.exposed() - time_.vectors;
 
     parts_.sync.begin_step(t);  // starts the averages that are due; does not block
     forward_and_backward(t);    // gradients are handed to owners and to the policy as segments finish
     {
-      Stopwatch watch(time_.sync_wait);
+      TimeScope scope(parts_.wait, time_.compute, time_.averages);
       for (const After& sum : owner_sums_) parts_.wait.wait(sum.work);
       parts_.sync.finish_step(t);  // waits, installs averages
     }
@@ -67,6 +60,7 @@ Outcome Trainer::run() {
     if (pending_) read_job_vector();  // of the step before: its line, and what everybody decided
     start_job_vector(group, t, bytes, std::chrono::duration<double>(Clock::now() - begin).count());
     if (parts_.sync.sums_gradients()) read_job_vector();
+    time_.hidden += std::max(0.0, parts_.wait.times().in_flight - in_flight - (time_.exposed() - time_.vectors - exposed));
 
     const int64_t step = state_.step;
     const bool last = step == settings_.steps;
@@ -75,7 +69,10 @@ Outcome Trainer::run() {
         last || stop_ || checkpoint_asked_ || (settings_.checkpoint_every > 0 && step % settings_.checkpoint_every == 0);
     const bool verify = settings_.verify_every > 0 && step % settings_.verify_every == 0;
     if (evaluate || checkpoint || verify || diverged_) {
-      parts_.sync.quiesce();
+      {
+        TimeScope scope(parts_.wait, time_.compute, time_.averages);
+        parts_.sync.quiesce();
+      }
       if (pending_) read_job_vector();
       throw_if_diverged();
       if (verify) verify_weights(step);
@@ -105,15 +102,15 @@ void Trainer::forward_and_backward(int64_t t) {
     for (int64_t i = at; i < std::min(at + parts_.plan.micro_batch, share); ++i) samples.push_back(io_.order.sample(t, first + i));
     LoadedBatch loaded;
     {
-      Stopwatch watch(time_.compute);
+      TimeScope scope(parts_.wait, time_.compute, time_.exchanges);
       io_.loader.wait_for_slot();
     }
     {
-      Stopwatch watch(time_.data);
+      TimeScope scope(parts_.wait, time_.data, time_.exchanges);
       loaded = io_.loader.load(io_.train, samples);
     }
     counted_ += loaded.counted;
-    Stopwatch watch(time_.compute);
+    TimeScope scope(parts_.wait, time_.compute, time_.exchanges);
     const ModelContext context{ops, parts_.workspace, parts_.strategy, parts_.wait, loaded.shape, loaded.batch, true};
     parts_.model.forward(context, parts_.params, scalars_.at(0));
     const bool last = at + parts_.plan.micro_batch >= share;
@@ -126,7 +123,7 @@ void Trainer::forward_and_backward(int64_t t) {
     });
   }
   // Waiting for the device here, with communication going on meanwhile, leaves to finish_step only what is not hidden.
-  Stopwatch watch(time_.compute);
+  TimeScope scope(parts_.wait, time_.compute, time_.exchanges);
   parts_.wait.wait(*record_event(parts_.device, parts_.stream, "backward"));
 }
 
@@ -138,12 +135,14 @@ Trainer::GroupResult Trainer::reduce_group_vector() {
       if (!own.empty()) ops.sum_of_squares(scalars_.at(1), parts_.arena.view(gradients_state, own), true);
   const double* own;
   {
-    Stopwatch watch(time_.compute);  // the host is ahead of the device; here it waits for it
+    TimeScope scope(parts_.wait, time_.compute, time_.exchanges);  // the host is ahead of the device; here it waits for it
     own = scalars_.read();
   }
-  Stopwatch watch(time_.vectors);
   double values[3] = {own[0], static_cast<double>(counted_), own[1]};
-  all_reduce_now(parts_.groups.group(), parts_.wait, values);
+  {
+    TimeScope scope(parts_.wait, time_.compute, time_.vectors);
+    all_reduce_now(parts_.groups.group(), parts_.wait, values);
+  }
   GroupResult group;
   group.loss_sum = values[0];
   group.tokens = values[1];
@@ -154,10 +153,10 @@ Trainer::GroupResult Trainer::reduce_group_vector() {
 }
 
 void Trainer::update(const GroupResult& group) {
+  TimeScope scope(parts_.wait, time_.optimizer, time_.gather);
   if (group.bad) {
     ++state_.bad_in_a_row;
   } else {
-    Stopwatch watch(time_.optimizer);
     state_.bad_in_a_row = 0;
     ++state_.updates;
     const double clip = settings_.clip > 0 && group.norm > settings_.clip ? settings_.clip / group.norm : 1.0;
@@ -182,8 +181,9 @@ void Trainer::update(const GroupResult& group) {
       parts_.cache.release(weights_state, own, true);
     }
   }
-  Stopwatch watch(time_.gather);
+  const EventPtr updated = record_event(parts_.device, parts_.stream, "update");
   gather_weights(parts_);
+  parts_.wait.wait(*updated);  // so that its time is told from that of what follows
 }
 
 void Trainer::start_job_vector(const GroupResult& group, int64_t t, const ByteCounts& before, double seconds) {
@@ -212,8 +212,10 @@ void Trainer::start_job_vector(const GroupResult& group, int64_t t, const ByteCo
 }
 
 void Trainer::read_job_vector() {
-  Stopwatch watch(time_.vectors);
-  parts_.wait.wait(pending_->work);
+  {
+    TimeScope scope(parts_.wait, time_.compute, time_.vectors);
+    parts_.wait.wait(pending_->work);
+  }
   const std::vector<double>& v = pending_->values;
   StepRecord& r = pending_->record;
   const double nan = std::nan("");
@@ -248,7 +250,7 @@ void Trainer::throw_if_diverged() {
 
 void Trainer::evaluate_now(int64_t step) {
   if (io_.validation == nullptr || last_evaluation_ == step) return;
-  Stopwatch watch(time_.evaluation);
+  TimeScope scope(parts_.wait, time_.evaluation, time_.evaluation);
   const ByteCounts before = parts_.groups.bytes();
   io_.mean.install();
   const EvalResult result = evaluate(parts_, io_.loader, *io_.validation, settings_.eval_batches, scalars_);
@@ -258,12 +260,7 @@ void Trainer::evaluate_now(int64_t step) {
   all_reduce_now(parts_.groups.world(), parts_.wait, bytes);
   validation_loss_ = result.loss;
   last_evaluation_ = step;
-  io_.metrics.record(JsonLine()
-                         .add("kind", std::string("eval"))
-                         .add("step", step)
-                         .add("val_loss", result.loss)
-                         .add("tokens", result.tokens)
-                         .add("bytes", static_cast<int64_t>(bytes[0])));
+  io_.metrics.evaluation(step, result.loss, result.tokens, static_cast<int64_t>(bytes[0]));
   char text[128];
   std::snprintf(text, sizeof text, "step %6lld  validation loss %.4f nats per token (perplexity %.3f) on %lld tokens",
                 static_cast<long long>(step), result.loss, std::exp(result.loss), static_cast<long long>(result.tokens));
@@ -277,7 +274,7 @@ void Trainer::checkpoint_now(int64_t step) {
   double seconds = 0;
   SavedCheckpoint saved;
   {
-    Stopwatch watch(seconds);
+    TimeScope scope(parts_.wait, seconds, seconds);
     saved = io_.checkpointer.save(state_, io_.order.position(step));
   }
   time_.checkpoint += seconds;
@@ -289,12 +286,7 @@ void Trainer::checkpoint_now(int64_t step) {
     return;
   }
   last_checkpoint_ = step;
-  io_.metrics.record(JsonLine()
-                         .add("kind", std::string("checkpoint"))
-                         .add("step", step)
-                         .add("seconds", seconds)
-                         .add("size", saved.bytes)
-                         .add("bytes", static_cast<int64_t>(saved.mean_bytes)));
+  io_.metrics.checkpoint(step, seconds, saved.bytes, static_cast<int64_t>(saved.mean_bytes));
   parts_.log.info("step " + std::to_string(step) + "  checkpoint " + saved.where);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/data/batch_order.hpp"
+#include "core/train/breakdown.hpp"
 #include "core/train/checkpointer.hpp"
 #include "core/train/evaluate.hpp"
 #include "core/train/metrics.hpp"
@@ -27,11 +28,6 @@ struct TrainSettings {
 };
 
 enum class Outcome { finished, stopped };
-
-// Where the time of the steps went on this rank, in seconds.
-struct Breakdown {
-  double data = 0, compute = 0, sync_wait = 0, vectors = 0, optimizer = 0, gather = 0, evaluation = 0, checkpoint = 0;
-};
 
 class Trainer {
  public:

@@ -119,7 +119,7 @@ void run_rank(Shared& shared, Device& device, Communicator& world) {
     const std::unique_ptr<DataSource> val = s.val_data ? s.val_data() : nullptr;
     const BatchOrder order(train->samples(), s.global_batch, s.shuffle, s.seed);
     BatchLoader loader(device, parts.stream, wait, job.shape(), s.documents, model.spec().vocab);
-    Metrics metrics(rank == 0 ? shared.metrics_path : "", s.resume ? state.step : -1, 0, false, s.train.steps, log);
+    Metrics metrics(rank == 0 ? shared.metrics_path : "", s.resume ? state.step : -1, 0, s.train.steps, log);
     StopRequests requests("/nonexistent", 0, false);
     Trainer::Io io{*train, val.get(), order, loader, metrics, mean, checkpointer, requests, {}};
     io.on_group = [&](int64_t t, double loss, double norm) {
@@ -139,6 +139,7 @@ void run_rank(Shared& shared, Device& device, Communicator& world) {
     const uint64_t hash = weight_hash(parts);
     std::lock_guard lock(shared.mutex);
     shared.result.weight_hashes[static_cast<std::size_t>(rank)] = hash;
+    shared.result.times[static_cast<std::size_t>(rank)] = trainer.breakdown();
     if (rank == 0) {
       shared.result.validation_loss = trainer.last_validation_loss();
       shared.result.report = plan_report(planned, model);
@@ -159,6 +160,7 @@ LocalResult run_local(const LocalSettings& settings) {
   MemoryStore own_store;
   Shared shared{settings, settings.store ? *settings.store : own_store, {}, {}, {}};
   shared.result.weight_hashes.resize(static_cast<std::size_t>(settings.ranks));
+  shared.result.times.resize(static_cast<std::size_t>(settings.ranks));
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("nsp_local_job_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   shared.metrics_path = (folder / "metrics.jsonl").string();

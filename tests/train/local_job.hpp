@@ -43,6 +43,7 @@ struct LocalResult {
   std::vector<std::string> metrics;                 // lines of metrics.jsonl
   std::map<std::string, std::vector<float>> model;  // /model/<name> of the last checkpoint
   std::vector<uint64_t> weight_hashes;              // of each rank at the end
+  std::vector<Breakdown> times;                     // of each rank
   double validation_loss = 0;
   std::string report;  // of the plan
 };

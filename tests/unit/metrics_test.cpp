@@ -38,7 +38,7 @@ TEST(Metrics, AResumedRunCutsWhatCameAfterItsCheckpoint) {
   const std::string path = file_in_temp("resume");
   Quiet log;
   {
-    Metrics m(path, -1, 0, false, 10, log);
+    Metrics m(path, -1, 0, 10, log);
     for (int i = 1; i <= 5; ++i) {
       StepRecord r;
       r.step = i;
@@ -49,7 +49,7 @@ TEST(Metrics, AResumedRunCutsWhatCameAfterItsCheckpoint) {
   }
   std::ofstream(path, std::ios::app) << "{\"kind\":\"step\",\"step\":6,\"lo";  // torn by a kill
   {
-    Metrics m(path, 3, 0, false, 10, log);
+    Metrics m(path, 3, 0, 10, log);
     m.record(JsonLine().add("kind", std::string("resume")).add("step", int64_t{3}));
   }
   const std::string text = text_of(path);
@@ -62,7 +62,7 @@ TEST(Metrics, AResumedRunCutsWhatCameAfterItsCheckpoint) {
 TEST(Metrics, ASkippedStepIsSaid) {
   const std::string path = file_in_temp("skip");
   Quiet log;
-  Metrics m(path, -1, 1, false, 10, log);
+  Metrics m(path, -1, 1, 10, log);
   StepRecord r;
   r.step = 2;
   r.loss = std::nan("");
@@ -79,7 +79,7 @@ TEST(Metrics, ASkippedStepIsSaid) {
 
 TEST(Metrics, AnUnwritablePlaceIsAnError) {
   Quiet log;
-  EXPECT_THROW(Metrics("/proc/nowhere/metrics.jsonl", -1, 0, false, 1, log), Error);
+  EXPECT_THROW(Metrics("/proc/nowhere/metrics.jsonl", -1, 0, 1, log), Error);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 // Thread: all calls from the rank's main thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,6 +29,8 @@ class Work {
   // True once the result is in place and ops enqueued from now on may use it. Never blocks and does not make progress
   // itself (Communicator::progress does). Throws Error(comm) if the collective failed.
   virtual bool done() = 0;
+  // True once its own input is there: who waits for it from then on waits for other ranks, before that for the own device.
+  virtual bool started() const noexcept { return true; }
 };
 // Shared because the caller, a collective that starts behind it and the engine's queue each need it until it is done.
 using WorkPtr = std::shared_ptr<Work>;
@@ -47,6 +50,8 @@ class Progressing {
   virtual bool progress() = 0;
   // Grows with every message or collective that completes: tells a wait that gets on from one that is stuck.
   virtual uint64_t moves() const noexcept { return 0; }
+  // True while data of the device is on its way between ranks. Small host vectors (decisions, norms) do not count.
+  virtual bool in_flight() const noexcept { return false; }
 };
 
 class Communicator : public Progressing {
@@ -85,6 +90,12 @@ class Communicator : public Progressing {
 // from the thread that computes.
 class HostWait {
  public:
+  // Seconds since the beginning, for the breakdown of a run's time (docs/watching.md).
+  struct Times {
+    double exposed = 0;    // spent in wait() for works that had started: the host could do nothing but wait for other ranks
+    double in_flight = 0;  // in which some member had data of the device on its way; seen, like ends, when progress() is called
+  };
+  const Times& times() const noexcept { return times_; }
   void add(Progressing* member);
   void remove(Progressing* member) noexcept;
   void wait(Work& work);
@@ -100,8 +111,12 @@ class HostWait {
  private:
   template <class Done>
   void wait_until(Done done, const Event* event);
+  void see_flight();
   std::vector<Progressing*> members_;
   std::function<void()> on_idle_;
+  Times times_;
+  bool flying_ = false;  // at the last look
+  std::chrono::steady_clock::time_point looked_;
 };
 
 // Enters host values into a sum over ranks and waits: for start-up and rare decisions, not for the loop's hot path.
