@@ -2,6 +2,8 @@
 # Installs what is missing, builds nsp with its tests and runs them: ./run_tests.sh [STAGE ...]
 #   release (default), debug   all tests
 #   asan                       AddressSanitizer and UndefinedBehaviorSanitizer; tests with the label slow are left out
+#   tsan                       ThreadSanitizer, without OpenMP: tests with the labels unit, mpi or threads, but not slow
+#   mpich                      the release build with its MPI module rebuilt for MPICH
 #   fuzz                       each reader of files is fuzzed for NSP_FUZZ_SECONDS (20)
 # Minutes are printed for each stage. The last line is "N passed, N failed".
 set -uo pipefail
@@ -17,6 +19,7 @@ preset() {
   cmake --build --preset "$1" || { echo "building $1 failed"; count 0 1; return; }
   local leave_out=() log="build/$1/tests.log" total bad
   [ "$1" = asan ] && leave_out=(-LE slow)
+  [ "$1" = tsan ] && leave_out=(-L '^(unit|mpi|threads)$' -LE slow)
   ctest --test-dir "build/$1" -j 2 --output-on-failure "${leave_out[@]}" 2>&1 | tee "$log"
   total=$(sed -n 's/.*tests passed, [0-9]* tests\{0,1\} failed out of \([0-9]*\)$/\1/p' "$log" | tail -n 1)
   bad=$(sed -n 's/.*tests passed, \([0-9]*\) tests\{0,1\} failed out of [0-9]*$/\1/p' "$log" | tail -n 1)
@@ -28,12 +31,19 @@ preset() {
   count $((total - bad)) "$bad"
 }
 
-fuzz() {
-  local log=build/fuzz.log
-  tests/fuzz/run.sh "${NSP_FUZZ_SECONDS:-20}" 2>&1 | tee "$log"
+# A script with tests of its own, whose last line is "N passed, N failed".
+script() {  # LOG COMMAND ...
+  local log=$1
+  "${@:2}" 2>&1 | tee "$log"
   local line
   line=$(tail -n 1 "$log")
   if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then count "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"; else count 0 1; fi
+}
+
+fuzz() { script build/fuzz.log tests/fuzz/run.sh "${NSP_FUZZ_SECONDS:-20}"; }
+mpich() {
+  { cmake --preset release -DNSP_BUILD_TESTS=ON >/dev/null && cmake --build --preset release; } || { echo "building release failed"; count 0 1; return; }
+  script build/mpich.log tests/comm/mpich_test.sh "$PWD/build/release" "$PWD"
 }
 
 stage() {  # NAME COMMAND ...
@@ -49,14 +59,14 @@ extras=()
 for name in "${stages[@]}"; do
   case $name in
     release | debug | asan) ;;
-    fuzz) extras+=(--with fuzz) ;;
-    *) echo "run_tests.sh: there is no stage $name; there are release, debug, asan and fuzz" >&2; exit 2 ;;
+    fuzz | mpich | tsan) extras+=(--with "$name") ;;
+    *) echo "run_tests.sh: there is no stage $name; there are release, debug, asan, tsan, mpich and fuzz" >&2; exit 2 ;;
   esac
 done
 stage setup ./setup.sh "${extras[@]}" || exit 1
 for name in "${stages[@]}"; do
   case $name in
-    fuzz) stage fuzz fuzz ;;
+    fuzz | mpich) stage "$name" "$name" ;;
     *) stage "$name" preset "$name" ;;
   esac
 done

@@ -7,7 +7,8 @@
 # list, so the system's configuration stays as it is. If that route fails, the Serial package is installed
 # instead and nsp is built with it: slower kernels, the same results.
 #
-# ./setup.sh [--with NAME]...: what only some tests need: fuzz (clang with libFuzzer), mpich (a second MPI), slurm (a Slurm of one node).
+# ./setup.sh [--with NAME]...: what only some tests need: fuzz (clang with libFuzzer), mpich (a second MPI), slurm (a Slurm of one node),
+# tsan (Debian's Kokkos, which has no OpenMP).
 #
 # Needs root for apt-get; without root it prints what to ask an administrator for, and goes on.
 set -euo pipefail
@@ -25,8 +26,9 @@ while [ $# -gt 0 ]; do
   case "$1 ${2:-}" in
     "--with fuzz") packages+=(clang libclang-rt-dev) ;;
     "--with mpich") packages+=(mpich libmpich-dev) ;;
+    "--with tsan") packages+=(libtrilinos-kokkos-dev) ;;
     "--with slurm") packages+=(slurm-wlm munge) ;;
-    *) echo "usage: ./setup.sh [--with fuzz|mpich|slurm]..." >&2; exit 2 ;;
+    *) echo "usage: ./setup.sh [--with fuzz|mpich|slurm|tsan]..." >&2; exit 2 ;;
   esac
   shift 2
 done

@@ -32,14 +32,12 @@ function(nsp_test_compile target)
 endfunction()
 
 # nsp_test(NAME SOURCES ... [LIBS ...] [LABELS ...] [RANKS N] [TIMEOUT S] [ARGS ...])
-# One GoogleTest program. Sanitizer builds leave out those with the label slow. With RANKS it is started by mpirun with that many processes (an own main is expected in SOURCES).
+# One GoogleTest program. With RANKS it is started by mpirun with that many processes (an own main is expected in SOURCES). Sanitizer
+# builds leave out those with the label slow, and ThreadSanitizer's all that are neither unit, mpi nor threads.
 function(nsp_test name)
   cmake_parse_arguments(A "" "RANKS;TIMEOUT" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})
   add_executable(${name} ${A_SOURCES})
   nsp_test_compile(${name} ${A_SOURCES})
-  if(NSP_SANITIZE AND slow IN_LIST A_LABELS)
-    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
-  endif()
   if(NOT A_LIBS)
     set(A_LIBS nsp)
   endif()
@@ -51,6 +49,9 @@ function(nsp_test name)
     BUILD_RPATH "${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR}")
   if(NOT A_LABELS)
     set(A_LABELS unit)
+  endif()
+  if(NSP_SANITIZE AND ("slow" IN_LIST A_LABELS OR (NSP_SANITIZE STREQUAL "thread" AND NOT "${A_LABELS}" MATCHES "unit|mpi|threads")))
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 300)
@@ -75,6 +76,9 @@ function(nsp_test_properties name labels processors timeout)
     NSP_PLUGIN_PATH=${CMAKE_BINARY_DIR}/${NSP_MODULE_DIR}
     NSP_TEST_BIN_DIR=${CMAKE_BINARY_DIR}/bin
     NSP_TEST_SOURCE_DIR=${PROJECT_SOURCE_DIR})
+  if(NSP_SANITIZE STREQUAL "thread")
+    math(EXPR timeout "${timeout} * 5")  # it makes programs that much slower
+  endif()
   if(NSP_SANITIZE)
     list(APPEND env
       ASAN_OPTIONS=fast_unwind_on_malloc=0
