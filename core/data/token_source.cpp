@@ -138,7 +138,11 @@ std::unique_ptr<TokenSource> together(std::vector<TokenStream> streams, const st
   }
   const std::vector<int64_t> weights = whole_weights(wanted);
   std::vector<CorpusShare> corpora;
-  for (std::size_t c = 0; c < streams.size(); ++c) corpora.push_back({entries[c].paths.front(), streams[c].samples(), weights[c]});
+  for (std::size_t c = 0; c < streams.size(); ++c) {
+    const std::vector<std::string>& paths = entries[c].paths;
+    const std::string more = paths.size() > 1 ? " and " + std::to_string(paths.size() - 1) + " more" : "";
+    corpora.push_back({paths.front() + more, streams[c].samples(), weights[c]});
+  }
   return std::make_unique<TokenSource>(std::move(streams), std::move(corpora), context, interleaved);
 }
 

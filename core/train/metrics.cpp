@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -116,9 +117,19 @@ void Metrics::step(const StepRecord& r) {
   if (r.skipped_replicas > 0)
     log_.warning("step " + std::to_string(r.step) + ": " + std::to_string(r.skipped_replicas) +
                  " replica(s) skipped the update, since the loss or the gradient was not finite");
-  const double left = recent_seconds_ * static_cast<double>(steps_ - r.step);
+  const double left = seconds_left(r);
   if (log_every_ > 0 && (r.step % log_every_ == 0 || r.step == steps_)) log_.info(step_text(r, left));
   if (progress_) progress_->update(r, left);
+}
+
+// Steps as they are now, and what lay beside them (evaluations, checkpoints) as often as until now.
+double Metrics::seconds_left(const StepRecord& r) {
+  const auto now = std::chrono::steady_clock::now();
+  const double before = static_cast<double>(seen_++);
+  if (before == 0) began_ = now;
+  if (before == 1) first_seconds_ = seconds_ - r.step_seconds;
+  const double beside = before > 0 ? std::chrono::duration<double>(now - began_).count() - (seconds_ - first_seconds_) : 0;
+  return (recent_seconds_ + std::max(0.0, beside) / std::max(1.0, before)) * static_cast<double>(steps_ - r.step);
 }
 
 std::string Metrics::step_text(const StepRecord& r, double left) const {

@@ -2,6 +2,7 @@
 // has one that writes.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <fstream>
 #include <memory>
@@ -36,6 +37,7 @@ class Metrics {
 
  private:
   std::string step_text(const StepRecord& record, double left) const;
+  double seconds_left(const StepRecord& record);
   void check_written();
   bool enabled_;
   std::string path_;
@@ -46,6 +48,9 @@ class Metrics {
   std::unique_ptr<Progress> progress_;
   double seconds_ = 0, recent_seconds_ = 0;  // of all steps of this process; running mean of a step
   int64_t tokens_ = 0;
+  std::chrono::steady_clock::time_point began_;  // when the first step was told
+  double first_seconds_ = 0;                     // of that step
+  int64_t seen_ = 0;                             // steps that were told
 };
 
 // Lines of a metrics file up to and including `step`; a torn last line is dropped.

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "tests/cli/command.hpp"
+#include "tests/cli/run_files.hpp"
 
 namespace nsp::test {
 namespace {
@@ -73,6 +74,56 @@ TEST(PrepareProgram, ASignalLeavesNothingBehind) {
     EXPECT_TRUE(said.contains("interrupted by signal")) << said.out;
     EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"text"});
   }
+}
+
+// Two small corpora, mixed.
+class Mixed : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const auto& [name, lines] : {std::pair{"a", 3000}, std::pair{"b", 400}}) {
+      std::string text;
+      for (int i = 0; i < lines; ++i) text += std::string(name) + " line " + std::to_string(i * 7919 % 10007) + "\n";
+      write_file(folder_ / (std::string(name) + ".txt"), text);
+      const Said said = run("$NSP prepare --input " + folder_ / (std::string(name) + ".txt") + " --output " + folder_ / name);
+      ASSERT_EQ(said.code, 0) << said.out;
+    }
+  }
+  std::string train(const std::string& mix, const std::string& dir, int steps) const {
+    return "env OMP_NUM_THREADS=1 NSP_TRAIN_THREADS=1 mpirun -np 2 $NSP --data.path '" + mix + "' --run.dir " + (folder_ / dir) +
+           " --model.layers 1 --model.hidden 32 --model.heads 2 --model.ffn 64 --model.vocab 257 --model.context 32 --train.global_batch "
+           "6" +
+           " --train.schedule constant --train.warmup 0 --train.eval_every 5 --train.steps " + std::to_string(steps);
+  }
+  std::string mix() const { return (folder_ / "a") + ":2, " + (folder_ / "b") + ":1"; }
+  const TempFolder folder_;
+};
+
+TEST_F(Mixed, ARunThatIsResumedSeesTheSameSamples) {
+  const Said whole = run(train(mix(), "whole", 20));
+  ASSERT_EQ(whole.code, 0) << whole.out;
+  EXPECT_TRUE(whole.contains("% of the training")) << whole.out;
+  EXPECT_EQ(whole.count("66.7% of the training"), 1) << whole.out;
+  EXPECT_EQ(whole.count("33.3% of the training"), 1) << whole.out;
+  ASSERT_EQ(run(train(mix(), "parts", 7)).code, 0);
+  const Said parts = run(train(mix(), "parts", 20));
+  ASSERT_EQ(parts.code, 0) << parts.out;
+  EXPECT_EQ(losses(folder_ / "parts", 20), losses(folder_ / "whole", 20));
+  const Said other = run(train((folder_ / "a") + ":1," + (folder_ / "b") + ":1", "parts", 30));
+  EXPECT_EQ(other.code, 2) << other.out;
+  EXPECT_TRUE(other.contains("data.path is other data than this run was trained on")) << other.out;
+  const Said evaluated = run("$NSP eval --run.dir " + (folder_ / "whole"));
+  EXPECT_EQ(evaluated.code, 0) << evaluated.out;
+}
+
+TEST_F(Mixed, BadListsSayWhatIsWrong) {
+  const std::string tokens =
+      std::string(std::getenv("NSP_TEST_SOURCE_DIR")) + "/tests/golden/llmc_tiny/dev/data/tinyshakespeare/tiny_shakespeare_val.bin";
+  Said said = run(train((folder_ / "a") + ":1," + tokens + ":1", "run", 1));
+  EXPECT_EQ(said.code, 4) << said.out;
+  EXPECT_TRUE(said.contains("do not belong together")) << said.out;
+  said = run(train((folder_ / "a") + ":1," + (folder_ / "b"), "run", 1));
+  EXPECT_EQ(said.code, 4) << said.out;
+  EXPECT_TRUE(said.contains("Give every corpus a weight")) << said.out;
 }
 
 }  // namespace
