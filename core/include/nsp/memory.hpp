@@ -41,9 +41,9 @@ class LocCache {
   virtual std::string place(const StateDecl& state, int segment) const = 0;
   // A hint that the range is wanted soon.
   virtual void prefetch(StateId state, Range range) = 0;
-  // The range on the device, ready for ops that are enqueued on `stream` from now on.
+  // The range on the device, ready for ops that are enqueued on `stream` from now on; valid until release.
   virtual TensorView acquire(StateId state, Range range, Stream& stream) = 0;
-  // dirty: it was written by ops on the stream given to acquire.
+  // Once for each acquire. dirty: it was written by ops on the stream given to acquire.
   virtual void release(StateId state, Range range, bool dirty) = 0;
   // After a step changed the weights of a segment: device copies made from its master are stale.
   virtual void invalidate(int segment) = 0;

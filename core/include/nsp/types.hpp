@@ -132,7 +132,7 @@ struct Range {
 // What a parameter is for; decides weight decay and initial values.
 enum class Role { matrix, embedding, norm, bias };
 
-// How replicas' copies of a state are merged when their number changes.
+// How replicas' copies of a state are merged when their number changes: they are equal; mean with the replicas' shares; zero again.
 enum class Merge { identical, weighted_mean, reset };
 // Which part of a segment a rank holds: all of it, or the range that it owns inside its replica.
 enum class Extent { full, owned };
@@ -140,7 +140,7 @@ enum class Extent { full, owned };
 enum class Scope { common, per_replica };
 
 // A state that an optimizer or a sync policy keeps. Declared before the plan; core allocates, reports, caches,
-// checkpoints and reshards it without knowing what it means.
+// checkpoints and reshards it without knowing what it means. Zero at the start of a run.
 struct StateDecl {
   std::string kind;  // "weights", "adamw.m", "desloc.landing": <plug-in>.<name>; unique
   DType dtype = DType::f32;
@@ -148,7 +148,7 @@ struct StateDecl {
   Scope scope = Scope::common;  // what the optimizer declares; core widens it to per_replica if the sync policy says replicas differ
   int moment = 0;               // 1 or 2 for a first or second moment of the gradient; else 0
   Merge merge = Merge::identical;
-  bool checkpointed = true;
+  bool checkpointed = true;  // false: zero again after a resume; for what nobody needs after finish_step
 };
 
 }  // namespace nsp
