@@ -9,6 +9,7 @@
 #include "core/model/spec.hpp"
 #include "core/train/checkpointer.hpp"
 #include "core/train/job.hpp"
+#include "core/train/restore.hpp"
 #include "io/llmc_file.hpp"
 #include "nsp/checkpoint_store.hpp"
 

@@ -9,6 +9,7 @@
 #include "core/app/training_data.hpp"
 #include "core/app/verbs.hpp"
 #include "core/data/byte_tokenizer.hpp"
+#include "core/train/restore.hpp"
 #include "core/train/trainer.hpp"
 #include "io/hdf5_store.hpp"
 
@@ -218,22 +219,23 @@ class TrainRun {
     Job job(planned, bucket_elements(), world_.comm(), *device_.device, model, policies, world_.wait(), log_);
     const Job::Drain early_drain(job);  // before the job's memory goes away, if anything from here on fails
     TrainParts& parts = job.parts();
+    Restored restored;
+    if (from_.reader)
+      restored = restore_states(parts, *from_.reader);
+    else
+      source_.fill(job, static_cast<uint64_t>(train.integer("seed")));
+    const TrainState& state = restored.state;
+    if (from_.reader && state.step >= settings.steps) {
+      log_.info("the run in " + directory_.path() + " is complete: " + std::to_string(state.step) + " of " +
+                std::to_string(settings.steps) + " steps. To go on, raise train.steps.");
+      return exit_code::done;
+    }
     MeanWeights mean(parts, bucket_elements());
     Hdf5Store store(directory_.checkpoints());
     std::string run = std::filesystem::path(directory_.path()).lexically_normal().filename().string();
     for (char& c : run) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
     Checkpointer checkpointer(parts, mean, store, run.empty() ? "run" : run, attributes(planned), static_cast<int>(train.integer("keep")),
                               train.integer("keep_every"));
-    TrainState state;
-    if (from_.reader)
-      state = checkpointer.restore(*from_.reader);
-    else
-      source_.fill(job, static_cast<uint64_t>(train.integer("seed")));
-    if (from_.reader && state.step >= settings.steps) {
-      log_.info("the run in " + directory_.path() + " is complete: " + std::to_string(state.step) + " of " +
-                std::to_string(settings.steps) + " steps. To go on, raise train.steps.");
-      return exit_code::done;
-    }
     const BatchOrder order(data_.train->corpora(), train.integer("global_batch"), config.section("data").flag("shuffle"),
                            static_cast<uint64_t>(train.integer("seed")));
     log_.info(order.coverage(settings.steps));
@@ -243,8 +245,9 @@ class TrainRun {
     if (config.section("run").flag("tensorboard")) metrics.write_events(directory_.path() + "/tensorboard");
     if (shows_progress()) metrics.show_progress(log_);
     if (from_.reader) {
-      metrics.record(JsonLine().add("kind", std::string("resume")).add("step", state.step));
+      metrics.record(resume_record(restored));
       log_.info("resumed from step " + std::to_string(state.step) + " (" + order.position(state.step) + ")");
+      for (const std::string& line : restored_lines(restored)) log_.info(line);
     }
     TextGenerator generator(parts, loader);
     StopRequests requests(directory_.path(), train.number("max_hours") * 3600.0, world_.rank() == 0);

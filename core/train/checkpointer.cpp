@@ -3,35 +3,19 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
-#include <sstream>
 
 #include "core/tensor/core_states.hpp"
+#include "core/train/checkpoint_names.hpp"
 
 namespace nsp {
 namespace {
 
 constexpr int64_t staging_elements = 4 << 20;  // a piece of a tensor in a shard is at most 16 MiB
 
-std::string padded(int64_t number, int width) {
-  std::string text = std::to_string(number);
-  return std::string(std::max<std::size_t>(static_cast<std::size_t>(width), text.size()) - text.size(), '0') + text;
-}
-
 std::string joined(const std::vector<int64_t>& values) {
   std::string text;
-  for (int64_t v : values) text += (text.empty() ? "" : " ") + std::to_string(v);
+  for (int64_t v : values) text.append(text.empty() ? "" : " ").append(std::to_string(v));
   return text;
-}
-
-std::vector<int64_t> numbers(const Attributes& attributes, const std::string& key) {
-  const auto it = attributes.find(key);
-  if (it == attributes.end())
-    throw Error(ErrorKind::input, "the checkpoint has no attribute " + key +
-                                      ". It was written by another version of nsp or is damaged. Use an older checkpoint.");
-  std::istringstream in(it->second);
-  std::vector<int64_t> out;
-  for (int64_t v; in >> v;) out.push_back(v);
-  return out;
 }
 
 }  // namespace
@@ -54,10 +38,6 @@ Checkpointer::Checkpointer(TrainParts& parts, MeanWeights& mean, CheckpointStore
 Range Checkpointer::part_of_replica(Range owned) const {
   const int64_t n = owned.size(), m = parts_.replica(), r = parts_.plan.replicas;
   return {owned.segment, owned.lo + n * m / r, owned.lo + n * (m + 1) / r};
-}
-
-std::string Checkpointer::replica_prefix(const std::string& kind) const {
-  return "/replica_" + padded(parts_.replica(), 4) + "/" + kind + "/";
 }
 
 int64_t Checkpointer::bytes_to_put() const {
@@ -97,24 +77,13 @@ void Checkpointer::put_all(ShardWriter& writer) {
     const auto state = static_cast<StateId>(i);
     for (const Range& owned : parts_.owned()) {
       if (parts_.replicas_differ()) {
-        put_state(writer, state, replica_prefix(decls[i].kind), owned);
-        if (state == weights_state) put_state(writer, parts_.spare, "/model/", part_of_replica(owned));
+        put_state(writer, state, replica_prefix(parts_.replica(), decls[i].kind), owned);
+        if (state == weights_state) put_state(writer, parts_.spare, model_prefix, part_of_replica(owned));
       } else {
-        put_state(writer, state, state == weights_state ? "/model/" : "/state/" + decls[i].kind + "/", part_of_replica(owned));
+        put_state(writer, state, common_prefix(decls[i].kind), part_of_replica(owned));
       }
     }
   }
-}
-
-std::string Checkpointer::agree(const std::string& failure) {
-  constexpr int64_t length = 1024;
-  std::vector<char> own(length, 0);
-  std::memcpy(own.data(), failure.data(), std::min<std::size_t>(failure.size(), length - 1));
-  const std::vector<char> all = gather_now(parts_.groups.world(), parts_.wait, own.data(), length);
-  for (int r = 0; r < parts_.plan.ranks; ++r)
-    if (all[static_cast<std::size_t>(r * length)] != 0)
-      return std::string(&all[static_cast<std::size_t>(r * length)]) + " (rank " + std::to_string(r) + ")";
-  return "";
 }
 
 std::vector<PieceRecord> Checkpointer::gather_pieces(const std::vector<PieceRecord>& own) {
@@ -165,7 +134,7 @@ SavedCheckpoint Checkpointer::save(const TrainState& state, const std::string& d
   } catch (const Error& e) {
     failure = e.what();
   }
-  failure = agree(failure);
+  failure = first_failure(parts_, failure);
   if (failure.empty()) {
     pieces = gather_pieces(pieces);
     if (parts_.rank == 0) {
@@ -175,7 +144,7 @@ SavedCheckpoint Checkpointer::save(const TrainState& state, const std::string& d
         failure = e.what();
       }
     }
-    failure = agree(failure);
+    failure = first_failure(parts_, failure);
   }
   SavedCheckpoint saved;
   saved.where = store_.where(state.step);
@@ -192,76 +161,6 @@ SavedCheckpoint Checkpointer::save(const TrainState& state, const std::string& d
   saved.bytes = static_cast<int64_t>(sums[0]);
   saved.mean_bytes = sums[1];
   return saved;
-}
-
-void upload(Device& device, Stream& stream, HostWait& wait, Buffer& staging, TensorView view,
-            const std::function<void(int64_t offset, int64_t count, float* out)>& values) {
-  const int64_t chunk = staging.bytes() / 4;
-  for (int64_t at = 0; at < view.elements(); at += chunk) {
-    const int64_t n = std::min(chunk, view.elements() - at);
-    values(at, n, static_cast<float*>(staging.data()));
-    stream.copy(view.slice(at, at + n).data(), staging.data(), 4 * n);
-    wait.wait(*record_event(device, stream, "upload"));
-  }
-}
-
-void Checkpointer::get_state(CheckpointReader& reader, StateId state, const std::string& prefix, Range range) {
-  if (range.empty()) return;
-  const ParamTable& table = parts_.model.table();
-  const TensorView view = parts_.cache.acquire(state, range, parts_.stream);
-  NSP_REQUIRE(view.dtype() == DType::f32, "states are fp32");
-  for (const ParamPiece& piece : table.pieces(range)) {
-    const Param& param = table.param(piece.param);
-    if (reader.shape(prefix + param.name) != param.shape)
-      throw Error(ErrorKind::input,
-                  "the checkpoint's " + prefix + param.name +
-                      " has another shape than this model. The run directory holds another model. Use another --run.dir.");
-    upload(parts_.device, parts_.stream, parts_.wait, staging_, view.slice(piece.range.lo - range.lo, piece.range.hi - range.lo),
-           [&](int64_t offset, int64_t count, float* out) {
-             reader.get(prefix + param.name, DType::f32, piece.offset_in_param + offset, count, out);
-           });
-  }
-  parts_.cache.release(state, range, true);
-}
-
-TrainState Checkpointer::restore(CheckpointReader& reader) {
-  const Attributes& attributes = reader.attributes();
-  const bool differ = attributes.count("replicas_differ") != 0 && attributes.at("replicas_differ") == "1";
-  const std::vector<int64_t> replicas = numbers(attributes, "replicas");
-  if (differ != parts_.replicas_differ() || (differ && replicas.at(0) != parts_.plan.replicas))
-    throw Error(ErrorKind::usage, "the checkpoint holds " + std::to_string(replicas.at(0)) +
-                                      (differ ? " different replicas" : " equal replicas") + ", and this start has " +
-                                      std::to_string(parts_.plan.replicas) +
-                                      (parts_.replicas_differ() ? " that may differ" : " that stay equal") +
-                                      ". Merging replicas on resume is not available. Start with the same --plugins and the same number of "
-                                      "replicas, or use another --run.dir.");
-  const std::vector<StateDecl>& decls = parts_.arena.decls();
-  for (std::size_t i = 0; i < decls.size(); ++i) {
-    if (!decls[i].checkpointed) continue;
-    const auto state = static_cast<StateId>(i);
-    const std::string prefix = differ                   ? replica_prefix(decls[i].kind)
-                               : state == weights_state ? "/model/"
-                                                        : "/state/" + decls[i].kind + "/";
-    for (std::size_t s = 0; s < parts_.owned().size(); ++s) get_state(reader, state, prefix, parts_.arena.held(state, static_cast<int>(s)));
-  }
-  TrainState out;
-  out.step = numbers(attributes, "step").at(0);
-  const auto own = [&](const std::string& key) {
-    const std::vector<int64_t> values = numbers(attributes, key);
-    return values.at(differ ? static_cast<std::size_t>(parts_.replica()) : 0);
-  };
-  out.updates = own("optimizer_updates");
-  out.bad_in_a_row = own("bad_steps_in_a_row");
-  return out;
-}
-
-void restore_model(TrainParts& parts, CheckpointReader& reader) {
-  Buffer staging(parts.device, Checkpointer::staging_bytes(), MemoryKind::pinned, "checkpoint staging");
-  for (const Param& param : parts.model.table().params()) {
-    const TensorView view = parts.arena.view(weights_state, {param.segment, param.offset, param.offset + param.elements()});
-    upload(parts.device, parts.stream, parts.wait, staging, view,
-           [&](int64_t offset, int64_t count, float* out) { reader.get("/model/" + param.name, DType::f32, offset, count, out); });
-  }
 }
 
 }  // namespace nsp

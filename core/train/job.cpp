@@ -3,6 +3,7 @@
 #include "core/model/init.hpp"
 #include "core/train/batch_loader.hpp"
 #include "core/train/checkpointer.hpp"
+#include "core/train/restore.hpp"
 
 namespace nsp {
 

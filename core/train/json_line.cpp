@@ -61,4 +61,20 @@ JsonLine& JsonLine::add(const std::string& name, const std::string& value) {
   return *this;
 }
 
+JsonLine& JsonLine::add(const std::string& name, const std::vector<std::string>& values) {
+  key(name);
+  std::string list;
+  for (const std::string& value : values) list.append(list.empty() ? "" : ",").append(quoted(value));
+  body_ += "[" + list + "]";
+  return *this;
+}
+
+JsonLine& JsonLine::add(const std::string& name, const std::vector<JsonLine>& objects) {
+  key(name);
+  std::string list;
+  for (const JsonLine& object : objects) list.append(list.empty() ? "" : ",").append(object.text());
+  body_ += "[" + list + "]";
+  return *this;
+}
+
 }  // namespace nsp

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace nsp {
 
@@ -12,6 +13,8 @@ class JsonLine {
   JsonLine& add(const std::string& key, int64_t value);
   JsonLine& add(const std::string& key, bool value);
   JsonLine& add(const std::string& key, const std::string& value);
+  JsonLine& add(const std::string& key, const std::vector<std::string>& values);
+  JsonLine& add(const std::string& key, const std::vector<JsonLine>& objects);
   std::string text() const { return "{" + body_ + "}"; }
 
  private:

@@ -1,5 +1,8 @@
 #include "core/train/parts.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 #include "core/tensor/core_states.hpp"
 
 namespace nsp {
@@ -40,6 +43,17 @@ void gather_weights(TrainParts& parts) {
     parts.cache.invalidate(segment);
   }
   for (const WorkPtr& work : works) parts.wait.wait(work);
+}
+
+std::string first_failure(TrainParts& parts, const std::string& failure) {
+  constexpr int64_t length = 1024;
+  std::vector<char> own(length, 0);
+  std::memcpy(own.data(), failure.data(), std::min<std::size_t>(failure.size(), length - 1));
+  const std::vector<char> all = gather_now(parts.groups.world(), parts.wait, own.data(), length);
+  for (int r = 0; r < parts.plan.ranks; ++r)
+    if (const char* text = &all[static_cast<std::size_t>(r * length)]; *text != 0)
+      return std::string(text) + " (rank " + std::to_string(r) + ")";
+  return "";
 }
 
 }  // namespace nsp

@@ -46,5 +46,7 @@ After sum_to_owners(TrainParts& parts, int segment, EventPtr gradients_written);
 void gather_weights(TrainParts& parts);
 // An event behind everything that is enqueued on the stream now.
 EventPtr record_event(Device& device, Stream& stream, const char* name);
+// The first rank's failure text, with its rank, on every rank; empty if none failed. Collective over all ranks.
+std::string first_failure(TrainParts& parts, const std::string& failure);
 
 }  // namespace nsp

@@ -80,7 +80,7 @@ std::vector<StateDecl> Desloc::declare(const std::vector<StateDecl>& optimizer_s
   }
   check_schedule(schedule_, plugin_.options, moments1_ > 0, moments2_ > 0);
   // A plan that weighs several layouts declares several times, always with the same optimizer.
-  if (!described_) describe_schedule(schedule_, plugin_.log, moments1_ > 0, moments2_ > 0);
+  if (!described_) describe_schedule(schedule_, plugin_.options, plugin_.log, moments1_ > 0, moments2_ > 0);
   described_ = true;
   if (replicas == 1 || !schedule_.ever_due(schedule_.kx)) return {};
   return {{.kind = landing_kind, .scope = Scope::per_replica, .merge = Merge::reset, .checkpointed = false}};

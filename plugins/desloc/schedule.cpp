@@ -24,9 +24,11 @@ void refuse_if_faster_than_parameters(const DeslocSchedule& schedule, const Mome
 
 void check_moment(const DeslocSchedule& schedule, const MomentPeriod& m, const Options& options, bool has_moment) {
   const bool given = options.given(m.option);
+  // A run that goes on with another optimizer cannot take back what was given for the one before.
+  const bool given_now = given && options.values().at(m.option).origin.rfind("checkpoint", 0) != 0;
   if (has_moment) {
     refuse_if_faster_than_parameters(schedule, m, given);
-  } else if (given) {
+  } else if (given_now) {
     const std::string key = std::string("desloc.") + m.option;
     throw Error(ErrorKind::usage, key + " is given, but the optimizer keeps no " + m.moment +
                                       " moment. There is nothing that this period could apply to. Leave " + key +
@@ -34,10 +36,12 @@ void check_moment(const DeslocSchedule& schedule, const MomentPeriod& m, const O
   }
 }
 
-void describe_moment(const DeslocSchedule& schedule, const MomentPeriod& m, Log& log, bool has_moment) {
+void describe_moment(const DeslocSchedule& schedule, const MomentPeriod& m, const Options& options, Log& log, bool has_moment) {
+  const bool given = options.given(m.option);
   const std::string period = std::string("desloc.") + m.option + " " + period_text(m.period);
   if (!has_moment) {
-    log.info("desloc: the optimizer keeps no " + std::string(m.moment) + " moment, so the default " + period + " is ignored");
+    log.info("desloc: the optimizer keeps no " + std::string(m.moment) + " moment, so " + (given ? "" : "the default ") + period +
+             " is ignored");
   } else if (m.period != never && m.period % schedule.kx != 0) {
     log.warning("desloc: " + period + " is not a multiple of desloc.kx " + period_text(schedule.kx) + ", so the " + m.moment +
                 " moment is averaged at steps where parameters are not; multiples are recommended");
@@ -71,9 +75,9 @@ void check_schedule(const DeslocSchedule& schedule, const Options& options, bool
   check_moment(schedule, second_moment(schedule), options, has_moment2);
 }
 
-void describe_schedule(const DeslocSchedule& schedule, Log& log, bool has_moment1, bool has_moment2) {
-  describe_moment(schedule, first_moment(schedule), log, has_moment1);
-  describe_moment(schedule, second_moment(schedule), log, has_moment2);
+void describe_schedule(const DeslocSchedule& schedule, const Options& options, Log& log, bool has_moment1, bool has_moment2) {
+  describe_moment(schedule, first_moment(schedule), options, log, has_moment1);
+  describe_moment(schedule, second_moment(schedule), options, log, has_moment2);
   if (!schedule.ever_due(schedule.kx)) log.warning("desloc: desloc.kx is inf, so replicas train apart and are never averaged");
 }
 

@@ -34,6 +34,6 @@ DeslocSchedule read_schedule(const Options& options);
 void check_schedule(const DeslocSchedule& schedule, const Options& options, bool has_moment1, bool has_moment2);
 
 // Says what is ignored or unwise about a checked schedule.
-void describe_schedule(const DeslocSchedule& schedule, Log& log, bool has_moment1, bool has_moment2);
+void describe_schedule(const DeslocSchedule& schedule, const Options& options, Log& log, bool has_moment1, bool has_moment2);
 
 }  // namespace nsp

@@ -11,6 +11,7 @@
 
 #include "comm/local.hpp"
 #include "core/train/job.hpp"
+#include "core/train/restore.hpp"
 #include "nsp/plugin.hpp"
 #include "tests/support/cpu_backend.hpp"
 #include "tests/support/fake_device.hpp"
@@ -100,16 +101,20 @@ void run_rank(Shared& shared, Device& device, Communicator& world) {
   question.backend = "cpu";
   question.bucket_elements = s.bucket_elements;
   question.loop_memory = [&](MemoryTable& table, const BatchShape& shape) { add_loop_memory(table, shape, model.spec()); };
-  const Planned planned = plan_job(question, model, policies);
+  Planned planned = plan_job(question, model, policies);
+  planned.states.insert(planned.states.end(), s.extra_states.begin(), s.extra_states.end());
   {
     Job job(planned, s.bucket_elements, world, device, model, policies, wait, log);
     TrainParts& parts = job.parts();
     MeanWeights mean(parts, s.bucket_elements);
-    Checkpointer checkpointer(parts, mean, shared.store, "test", {{"config", ""}}, 3, 0);
+    Checkpointer checkpointer(parts, mean, shared.store, "test", {{"config", ""}, {"plan", planned.plan.text()}}, 3, 0);
     TrainState state;
     if (s.resume) {
       const std::unique_ptr<CheckpointReader> reader = shared.store.open(shared.store.list().back());
-      state = checkpointer.restore(*reader);
+      const Restored restored = restore_states(parts, *reader);
+      state = restored.state;
+      std::lock_guard lock(shared.mutex);
+      if (rank == 0) shared.result.restored = restored;
     } else if (s.weights) {
       job.set_weights(s.weights);
     } else {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/train/restore.hpp"
 #include "core/train/trainer.hpp"
 #include "io/memory_store.hpp"
 #include "nsp/data_source.hpp"
@@ -32,7 +33,8 @@ struct LocalSettings {
   std::function<std::unique_ptr<DataSource>()> train_data, val_data;  // one object per rank; val_data may be empty
   CheckpointStore* store = nullptr;                                   // shared by all ranks; nullptr: a MemoryStore of the run's own
   bool resume = false;                                                // from the newest checkpoint of store
-  // Called on every rank after the job is built and before the loop.
+  std::vector<StateDecl> extra_states;                                // declared besides those of the policies; nothing changes them
+  // Called on every rank after the job is built and filled, and before the loop.
   std::function<void(TrainParts&)> before;
   // Called on every rank when a step's backward is done, before the optimizer, with the job's parts.
   std::function<void(TrainParts&, int64_t t)> on_step;
@@ -46,6 +48,7 @@ struct LocalResult {
   std::vector<Breakdown> times;                     // of each rank
   double validation_loss = 0;
   std::string report;  // of the plan
+  Restored restored;   // of a resumed run, as rank 0 saw it
 };
 
 // Throws what a rank threw (the first one's). REQUIRES NSP_PLUGIN_PATH with the backend and the policies' modules.

@@ -34,6 +34,13 @@ TEST(JsonLine, WritesNumbersThatReadBackAndNullForNaN) {
   EXPECT_EQ(line.text(), "{\"a\":0.1,\"b\":null,\"c\":7,\"d\":\"x\\\"\\u000a\",\"e\":true}");
 }
 
+TEST(JsonLine, WritesListsOfTextsAndOfObjects) {
+  JsonLine line;
+  line.add("texts", std::vector<std::string>{"a", "b\""}).add("none", std::vector<std::string>{});
+  line.add("objects", std::vector<JsonLine>{JsonLine().add("x", int64_t{1}), JsonLine().add("y", true)});
+  EXPECT_EQ(line.text(), R"({"texts":["a","b\""],"none":[],"objects":[{"x":1},{"y":true}]})");
+}
+
 TEST(Metrics, AResumedRunCutsWhatCameAfterItsCheckpoint) {
   const std::string path = file_in_temp("resume");
   Quiet log;
