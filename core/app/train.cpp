@@ -198,6 +198,8 @@ class TrainRun {
     for (const auto& [key, value] : now)
       if (const auto it = stored.find(key); key != "memory_budget" && it != stored.end() && it->second != value)
         changes += "\n  " + key + ": " + it->second + " -> " + value;
+    if (const std::string& before = from_.reader->attributes().at("plugins"); before != session_.plugin_names())
+      changes += "\n  plug-ins: " + before + " -> " + session_.plugin_names();
     if (!changes.empty())
       log_.warning("the plan differs from the checkpoint's, so from here on results are not equal bit for bit to an uninterrupted run:" +
                    changes);
