@@ -23,11 +23,11 @@ struct ModelSource {
   void fill(Job& job, uint64_t seed) const;
 };
 
-// Error(usage): a size that was given disagrees with the file, or sizes that cannot be. Error(input): the file cannot be used.
+// Error(usage): what was given disagrees with the file or the family, or sizes that cannot be. Error(input): the file cannot be used.
 // resumed: weights come from a checkpoint of this run anyway, so the file is not opened and the sizes are the stored ones.
 ModelSource model_source(const Config& config, const std::optional<ModelSpec>& resumed);
 
-// A spec as one line of "key=value", for the checkpoint; and back.
+// A spec as one line of "key=value", for the checkpoint; and back, also from lines of earlier versions, which have fewer keys.
 std::string spec_text(const ModelSpec& spec);
 ModelSpec parse_spec(const std::string& text);
 

@@ -57,15 +57,19 @@ std::vector<OptionRow> model_rows() {
   preset.type = preset_type();
   return {
       preset,
-      row("model", "family", "choice:gpt2", "gpt2", "architecture"),
+      row("model", "family", "choice:gpt2|llama", "gpt2", "architecture"),
       at_least(1, row("model", "layers", "int", "", "blocks")),
       at_least(1, row("model", "hidden", "int", "", "width of the residual stream")),
       at_least(1, row("model", "heads", "int", "", "attention heads")),
+      at_least(1, row("model", "kv_heads", "auto|int", "auto", "key/value heads, shared by groups of attention heads; auto = heads")),
       at_least(1, row("model", "head_dim", "auto|int", "auto", "size of a head; auto = hidden / heads")),
       at_least(1, row("model", "ffn", "int", "", "width of the feed-forward layer")),
       at_least(1, row("model", "vocab", "int", "", "tokens in the vocabulary")),
       at_least(1, row("model", "context", "int", "", "longest sequence, in tokens")),
+      at_least(0, row("model", "rope_theta", "float", "10000", "base of the rotary angles (llama)")),
       between(0, 1, row("model", "norm_eps", "float", "1e-5", "epsilon of the norms")),
+      row("model", "tied", "auto|bool", "auto", "the head uses the token table; auto = true for gpt2, false for llama"),
+      row("model", "qkv_bias", "auto|bool", "auto", "bias of queries, keys and values; auto = true for gpt2, false for llama"),
       at_least(0, row("model", "window", "int", "0", "attention window in tokens; 0 = full")),
       row("model", "init", "string", "random", "random, or a file with weights (an llm.c model file, an nsp checkpoint)"),
   };

@@ -13,6 +13,9 @@ inline constexpr const char* kOriginCommandLine = "command line";
 inline std::string origin_preset(const std::string& preset) {
   return "preset " + preset;
 }
+inline std::string origin_family(const std::string& family) {
+  return "family " + family;
+}
 inline std::string origin_file(const std::string& path, int line) {
   return "file " + path + " line " + std::to_string(line);
 }

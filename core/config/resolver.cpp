@@ -200,6 +200,13 @@ Resolver::Values Resolver::current_values() const {
     values[row] = {text, origin_preset(name), row->type};
   }
   for (const Assignment& a : assignments_) values[a.row] = {a.text, a.origin, a.row->type};
+  const std::string family = values.at(find("model.family")).text;
+  for (const auto& [key, text] : family_values(family)) {
+    Options::Value& value = values.at(find(key));
+    if (value.text != "auto") continue;
+    value.text = text;
+    if (!origin_is_given(value.origin)) value.origin = origin_family(family);
+  }
   return values;
 }
 

@@ -37,7 +37,7 @@ class Resolver {
   [[noreturn]] void reject_unknown(const std::string& key, const std::string& written, const std::string& origin) const;
 
   using Values = std::map<const OptionRow*, Options::Value>;
-  Values current_values() const;  // defaults, preset, and what was assigned so far
+  Values current_values() const;  // defaults, preset, what was assigned so far, and what follows from the family
   void choose_length(Values* values) const;
 
   std::vector<OptionRow> rows_;

@@ -2,48 +2,47 @@
 
 namespace nsp {
 
+Block::FeedForward Block::feed_forward(ParamTable& table, const std::string& name, const ModelSpec& spec) {
+  if (spec.is_llama()) return GatedMlp(table, name, spec);
+  return Mlp(table, name, spec);
+}
+
 Block::Block(ParamTable& table, const std::string& name, const ModelSpec& spec)
     : name_(name),
       segment_(table.add_segment(name)),
       hidden_(spec.hidden),
-      ln1_(table, name + ".ln1", spec.hidden, spec.norm_eps),
+      norm1_(table, name + ".", "1", spec),
       attention_(table, name + ".attn", spec),
-      ln2_(table, name + ".ln2", spec.hidden, spec.norm_eps),
-      mlp_(table, name + ".mlp", spec) {}
-
-Block::Statistics Block::keep_statistics(ActivationPlanner& planner, const std::string& name, int64_t rows) {
-  return {planner.keep(name + ".mean", DType::f32, rows), planner.keep(name + ".rstd", DType::f32, rows)};
-}
+      norm2_(table, name + ".", "2", spec),
+      mlp_(feed_forward(table, name + ".mlp", spec)) {}
 
 void Block::plan(ActivationPlanner& planner, const BatchShape& largest) {
   const int64_t n = largest.rows();
-  statistics1_ = keep_statistics(planner, name_ + ".ln1", n);
+  statistics1_ = planner.keep(name_ + ".statistics1", DType::f32, norm1_.statistics() * n);
   attention_.plan(planner, name_ + ".attn", largest);
   middle_ = planner.keep(name_ + ".middle", DType::f32, n * hidden_);
-  statistics2_ = keep_statistics(planner, name_ + ".ln2", n);
-  mlp_.plan(planner, name_ + ".mlp", largest);
+  statistics2_ = planner.keep(name_ + ".statistics2", DType::f32, norm2_.statistics() * n);
+  std::visit([&](auto& mlp) { mlp.plan(planner, name_ + ".mlp", largest); }, mlp_);
 
   PlannedScratch normalized(planner, "normalized", n * hidden_);
   attention_.plan_forward(planner, largest);
-  mlp_.plan_forward(planner, largest);
+  std::visit([&](const auto& mlp) { mlp.plan_forward(planner, largest); }, mlp_);
   PlannedScratch dnormalized(planner, "normalized gradient", n * hidden_);
-  mlp_.plan_backward(planner, largest);
+  std::visit([&](const auto& mlp) { mlp.plan_backward(planner, largest); }, mlp_);
   attention_.plan_backward(planner, largest);
 }
 
 void Block::forward(const ModelContext& context, const SegmentViews& segment, TensorView out, TensorView x) const {
   const int64_t n = context.shape.rows();
   const Workspace& w = context.workspace;
-  const TensorView middle = w.kept(middle_, DType::f32, {n, hidden_});
-  Workspace::Scratch normalized(context.workspace, "normalized", DType::f32, {n, hidden_});
-  ln1_.forward(context.ops, segment, normalized.view(), x, w.kept(statistics1_.mean, DType::f32, {n}),
-               w.kept(statistics1_.rstd, DType::f32, {n}));
+  const TensorView middle = w.kept(middle_, x.dtype(), {n, hidden_});
+  Workspace::Scratch normalized(context.workspace, "normalized", x.dtype(), {n, hidden_});
+  norm1_.forward(context.ops, segment, normalized.view(), x, w.kept(statistics1_, DType::f32, {norm1_.statistics(), n}));
   attention_.forward(context, segment, middle, normalized.view());
   context.ops.axpy(middle.reshape({n * hidden_}), x.reshape({n * hidden_}), 1.0f);
   context.wait.progress();
-  ln2_.forward(context.ops, segment, normalized.view(), middle, w.kept(statistics2_.mean, DType::f32, {n}),
-               w.kept(statistics2_.rstd, DType::f32, {n}));
-  mlp_.forward(context, segment, out, normalized.view());
+  norm2_.forward(context.ops, segment, normalized.view(), middle, w.kept(statistics2_, DType::f32, {norm2_.statistics(), n}));
+  std::visit([&](const auto& mlp) { mlp.forward(context, segment, out, normalized.view()); }, mlp_);
   context.ops.axpy(out.reshape({n * hidden_}), middle.reshape({n * hidden_}), 1.0f);
   context.wait.progress();
 }
@@ -51,18 +50,18 @@ void Block::forward(const ModelContext& context, const SegmentViews& segment, Te
 void Block::backward(const ModelContext& context, const SegmentViews& segment, TensorView gradient, TensorView x) const {
   const int64_t n = context.shape.rows();
   const Workspace& w = context.workspace;
-  const TensorView middle = w.kept(middle_, DType::f32, {n, hidden_});
-  const TensorView mean1 = w.kept(statistics1_.mean, DType::f32, {n}), rstd1 = w.kept(statistics1_.rstd, DType::f32, {n});
-  const TensorView mean2 = w.kept(statistics2_.mean, DType::f32, {n}), rstd2 = w.kept(statistics2_.rstd, DType::f32, {n});
-  Workspace::Scratch normalized(context.workspace, "normalized", DType::f32, {n, hidden_});
-  Workspace::Scratch dnormalized(context.workspace, "normalized gradient", DType::f32, {n, hidden_});
-  ln2_.forward(context.ops, segment, normalized.view(), middle, mean2, rstd2);
-  mlp_.backward(context, segment, dnormalized.view(), gradient, normalized.view());
-  ln2_.backward(context.ops, segment, gradient, dnormalized.view(), middle, mean2, rstd2, true);
+  const TensorView middle = w.kept(middle_, x.dtype(), {n, hidden_});
+  const TensorView statistics1 = w.kept(statistics1_, DType::f32, {norm1_.statistics(), n});
+  const TensorView statistics2 = w.kept(statistics2_, DType::f32, {norm2_.statistics(), n});
+  Workspace::Scratch normalized(context.workspace, "normalized", x.dtype(), {n, hidden_});
+  Workspace::Scratch dnormalized(context.workspace, "normalized gradient", x.dtype(), {n, hidden_});
+  norm2_.forward(context.ops, segment, normalized.view(), middle, statistics2);
+  std::visit([&](const auto& mlp) { mlp.backward(context, segment, dnormalized.view(), gradient, normalized.view()); }, mlp_);
+  norm2_.backward(context.ops, segment, gradient, dnormalized.view(), middle, statistics2, true);
   context.wait.progress();
-  ln1_.forward(context.ops, segment, normalized.view(), x, mean1, rstd1);
+  norm1_.forward(context.ops, segment, normalized.view(), x, statistics1);
   attention_.backward(context, segment, dnormalized.view(), gradient, normalized.view());
-  ln1_.backward(context.ops, segment, gradient, dnormalized.view(), x, mean1, rstd1, true);
+  norm1_.backward(context.ops, segment, gradient, dnormalized.view(), x, statistics1, true);
   context.wait.progress();
 }
 

@@ -1,12 +1,15 @@
-// One transformer block with the norms before its parts: y = x + attention(norm(x)), out = y + mlp(norm(y)).
+// One transformer block with the norms before its parts: y = x + attention(norm(x)), out = y + mlp(norm(y)). The family decides
+// which norm and which feed-forward part.
 #pragma once
 
 #include <string>
+#include <variant>
 
 #include "core/model/attention.hpp"
-#include "core/model/layernorm.hpp"
+#include "core/model/gated_mlp.hpp"
 #include "core/model/mlp.hpp"
 #include "core/model/module.hpp"
+#include "core/model/norm.hpp"
 #include "core/model/spec.hpp"
 
 namespace nsp {
@@ -24,20 +27,18 @@ class Block {
   void backward(const ModelContext& context, const SegmentViews& segment, TensorView gradient, TensorView x) const;
 
  private:
-  struct Statistics {
-    Slot mean, rstd;  // [N]
-  };
-  static Statistics keep_statistics(ActivationPlanner& planner, const std::string& name, int64_t rows);
+  using FeedForward = std::variant<Mlp, GatedMlp>;
+  static FeedForward feed_forward(ParamTable& table, const std::string& name, const ModelSpec& spec);
 
   std::string name_;
   int segment_;
   int64_t hidden_;
-  LayerNorm ln1_;
+  Norm norm1_;
   Attention attention_;
-  LayerNorm ln2_;
-  Mlp mlp_;
-  Statistics statistics1_, statistics2_;
-  Slot middle_;  // the residual stream after attention, [N,C]
+  Norm norm2_;
+  FeedForward mlp_;
+  Slot statistics1_, statistics2_;  // of the norms
+  Slot middle_;                     // the residual stream after attention, [N,C]
 };
 
 }  // namespace nsp

@@ -1,4 +1,4 @@
-// Token and position tables: x[n] = wte[token n] + wpe[position n].
+// Token table, and for gpt2 a position table: x[n] = wte[token n] + wpe[position n].
 #pragma once
 
 #include "core/model/module.hpp"
@@ -11,14 +11,14 @@ class Embedding {
   // Opens the segment "embedding". wte comes last, since its storage is padded to padded_vocab rows.
   Embedding(ParamTable& table, const ModelSpec& spec);
   int segment() const noexcept { return segment_; }
-  int token_table() const noexcept { return wte_; }  // the head's classifier is tied to it
+  int token_table() const noexcept { return wte_; }  // a tied head's classifier too
   // x [N,C] is written.
   void forward(const ModelContext& context, const SegmentViews& segment, TensorView x) const;
   // gradient [N,C] of x.
   void backward(const ModelContext& context, const SegmentViews& segment, TensorView gradient) const;
 
  private:
-  int segment_, wpe_, wte_;
+  int segment_, wpe_, wte_;  // wpe_ -1: positions are not in the embedding
 };
 
 }  // namespace nsp

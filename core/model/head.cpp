@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/model/init.hpp"
+
 namespace nsp {
 namespace {
 
@@ -19,48 +21,51 @@ Head::Head(ParamTable& table, const ModelSpec& spec, int wte, int64_t logits_byt
       vocab_(spec.vocab),
       padded_vocab_(spec.padded_vocab()),
       piece_rows_(rows_of_a_piece(logits_bytes, spec.padded_vocab())),
-      ln_(table, "head.ln", spec.hidden, spec.norm_eps),
-      wte_(wte) {}
+      norm_(table, "head.", "", spec),
+      tied_(spec.tied),
+      table_(spec.tied ? wte
+                       : table.add("head.lm_head.weight", {spec.vocab, spec.hidden}, Role::embedding, {InitKind::normal, init_std},
+                                   spec.padded_vocab())) {}
 
 void Head::plan(ActivationPlanner& planner, const BatchShape& largest) const {
   const int64_t n = largest.rows();
   {
-    PlannedScratch mean(planner, "head mean", n), rstd(planner, "head rstd", n), losses(planner, "losses", n);
+    PlannedScratch statistics(planner, "head statistics", norm_.statistics() * n), losses(planner, "losses", n);
     PlannedScratch logits(planner, "logits", std::min(piece_rows_, n) * padded_vocab_);
   }
-  PlannedScratch normalized(planner, "normalized row", hidden_), mean(planner, "head mean", 1), rstd(planner, "head rstd", 1);
+  PlannedScratch normalized(planner, "normalized row", hidden_), statistics(planner, "head statistics", norm_.statistics());
 }
 
-void Head::forward(const ModelContext& context, const SegmentViews& head, const SegmentViews& embedding, TensorView x, TensorView gradient,
+void Head::forward(const ModelContext& context, const SegmentViews& head, const SegmentViews& classifier, TensorView x, TensorView gradient,
                    TensorView loss_sum) const {
   const int64_t n = context.shape.rows();
   const Ops& ops = context.ops;
-  Workspace::Scratch mean(context.workspace, "head mean", DType::f32, {n}), rstd(context.workspace, "head rstd", DType::f32, {n});
+  Workspace::Scratch statistics(context.workspace, "head statistics", DType::f32, {norm_.statistics(), n});
   Workspace::Scratch losses(context.workspace, "losses", DType::f32, {n});
-  Workspace::Scratch logits(context.workspace, "logits", DType::f32, {std::min(piece_rows_, n), padded_vocab_});
-  const TensorView wte = embedding.weight(wte_, true);
-  ln_.forward(ops, head, gradient, x, mean.view(), rstd.view());
+  Workspace::Scratch logits(context.workspace, "logits", x.dtype(), {std::min(piece_rows_, n), padded_vocab_});
+  const TensorView table = classifier.weight(table_, true);
+  norm_.forward(ops, head, gradient, x, statistics.view());
   for (int64_t lo = 0; lo < n; lo += piece_rows_) {
     const int64_t hi = std::min(n, lo + piece_rows_);
     const TensorView piece = logits.view().rows(0, hi - lo), normalized = gradient.rows(lo, hi);
-    ops.matmul(piece, normalized, wte, {.transpose_b = true});
+    ops.matmul(piece, normalized, table, {.transpose_b = true});
     ops.classifier(piece, context.batch.targets.rows(lo, hi), losses.view().rows(lo, hi), vocab_, 1.0f, context.train);
     if (context.train) {
-      ops.matmul(embedding.gradient(wte_, true), piece, normalized, {.transpose_a = true, .accumulate = true});
-      ops.matmul(normalized, piece, wte, {});  // from here on these rows are the gradient of the norm's output
+      ops.matmul(classifier.gradient(table_, true), piece, normalized, {.transpose_a = true, .accumulate = true});
+      ops.matmul(normalized, piece, table, {});  // from here on these rows are the gradient of the norm's output
     }
     context.wait.progress();
   }
   ops.sum(loss_sum, losses.view(), true);
-  if (context.train) ln_.backward(ops, head, gradient, gradient, x, mean.view(), rstd.view(), false);
+  if (context.train) norm_.backward(ops, head, gradient, gradient, x, statistics.view(), false);
 }
 
-void Head::logits(const ModelContext& context, const SegmentViews& head, const SegmentViews& embedding, TensorView x, int64_t row,
+void Head::logits(const ModelContext& context, const SegmentViews& head, const SegmentViews& classifier, TensorView x, int64_t row,
                   TensorView out) const {
-  Workspace::Scratch normalized(context.workspace, "normalized row", DType::f32, {1, hidden_});
-  Workspace::Scratch mean(context.workspace, "head mean", DType::f32, {1}), rstd(context.workspace, "head rstd", DType::f32, {1});
-  ln_.forward(context.ops, head, normalized.view(), x.rows(row, row + 1), mean.view(), rstd.view());
-  context.ops.matmul(out, normalized.view(), embedding.weight(wte_, true), {.transpose_b = true});
+  Workspace::Scratch normalized(context.workspace, "normalized row", x.dtype(), {1, hidden_});
+  Workspace::Scratch statistics(context.workspace, "head statistics", DType::f32, {norm_.statistics(), 1});
+  norm_.forward(context.ops, head, normalized.view(), x.rows(row, row + 1), statistics.view());
+  context.ops.matmul(out, normalized.view(), classifier.weight(table_, true), {.transpose_b = true});
 }
 
 }  // namespace nsp

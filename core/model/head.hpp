@@ -1,11 +1,11 @@
-// The end of the model: final norm and the classifier that is tied to the token table.
+// The end of the model: final norm and the classifier, which is the token table (tied) or a table of its own.
 //
 // Logits [N,V] would be the largest activation by far, so they are made a piece of rows at a time: logits, loss, gradient in
 // place, its two products, next piece. That is why a training forward does the head's backward too.
 #pragma once
 
-#include "core/model/layernorm.hpp"
 #include "core/model/module.hpp"
+#include "core/model/norm.hpp"
 #include "core/model/spec.hpp"
 
 namespace nsp {
@@ -13,24 +13,28 @@ namespace nsp {
 class Head {
  public:
   static constexpr int64_t default_logits_bytes = 32 * 1024 * 1024;
-  // Opens the segment "head". wte: the token table's index.
+  // Opens the segment "head". wte: the token table's index. An untied table comes last in the segment, since its storage is padded.
   Head(ParamTable& table, const ModelSpec& spec, int wte, int64_t logits_bytes);
   int segment() const noexcept { return segment_; }
+  bool tied() const noexcept { return tied_; }
   void plan(ActivationPlanner& planner, const BatchShape& largest) const;
+  // Below, `classifier` is the segment that holds the classifier's table: the embedding if tied(), else the head itself.
+  //
   // x [N,C]: the residual stream. Adds the sum of losses to loss_sum, f64 [1]. gradient [N,C] is written: with context.train
   // the gradient of x, else the normalised x. With train both segments' gradients are added to.
-  void forward(const ModelContext& context, const SegmentViews& head, const SegmentViews& embedding, TensorView x, TensorView gradient,
+  void forward(const ModelContext& context, const SegmentViews& head, const SegmentViews& classifier, TensorView x, TensorView gradient,
                TensorView loss_sum) const;
   // Logits of one row of x: out [1, padded_vocab]; padding columns hold something.
-  void logits(const ModelContext& context, const SegmentViews& head, const SegmentViews& embedding, TensorView x, int64_t row,
+  void logits(const ModelContext& context, const SegmentViews& head, const SegmentViews& classifier, TensorView x, int64_t row,
               TensorView out) const;
 
  private:
   int segment_;
   int64_t hidden_, vocab_, padded_vocab_;
   int64_t piece_rows_;  // a function of the spec alone, never of the batch
-  LayerNorm ln_;
-  int wte_;
+  Norm norm_;
+  bool tied_;
+  int table_;  // of the classifier, [V,C]
 };
 
 }  // namespace nsp

@@ -6,8 +6,8 @@ namespace nsp {
 
 Mlp::Mlp(ParamTable& table, const std::string& name, const ModelSpec& spec)
     : ffn_(spec.ffn),
-      fc_(table, name + ".fc", spec.hidden, spec.ffn, init_std),
-      proj_(table, name + ".proj", spec.ffn, spec.hidden, residual_init_std(spec.layers)) {}
+      fc_(table, name + ".fc", spec.hidden, spec.ffn, init_std, true),
+      proj_(table, name + ".proj", spec.ffn, spec.hidden, residual_init_std(spec.layers), true) {}
 
 void Mlp::plan(ActivationPlanner& planner, const std::string& name, const BatchShape& largest) {
   before_gelu_ = planner.keep(name + ".before_gelu", DType::f32, largest.rows() * ffn_);
@@ -23,17 +23,17 @@ void Mlp::plan_backward(ActivationPlanner& planner, const BatchShape& largest) c
 }
 
 void Mlp::forward(const ModelContext& context, const SegmentViews& segment, TensorView y, TensorView x) const {
-  const TensorView before = context.workspace.kept(before_gelu_, DType::f32, {context.shape.rows(), ffn_});
-  Workspace::Scratch gelu(context.workspace, "gelu", DType::f32, {context.shape.rows(), ffn_});
+  const TensorView before = context.workspace.kept(before_gelu_, x.dtype(), {context.shape.rows(), ffn_});
+  Workspace::Scratch gelu(context.workspace, "gelu", x.dtype(), {context.shape.rows(), ffn_});
   fc_.forward(context.ops, segment, before, x);
   context.ops.gelu_forward(gelu.view(), before);
   proj_.forward(context.ops, segment, y, gelu.view());
 }
 
 void Mlp::backward(const ModelContext& context, const SegmentViews& segment, TensorView dx, TensorView dy, TensorView x) const {
-  const TensorView before = context.workspace.kept(before_gelu_, DType::f32, {context.shape.rows(), ffn_});
-  Workspace::Scratch gelu(context.workspace, "gelu", DType::f32, {context.shape.rows(), ffn_});
-  Workspace::Scratch gradient(context.workspace, "gelu gradient", DType::f32, {context.shape.rows(), ffn_});
+  const TensorView before = context.workspace.kept(before_gelu_, x.dtype(), {context.shape.rows(), ffn_});
+  Workspace::Scratch gelu(context.workspace, "gelu", x.dtype(), {context.shape.rows(), ffn_});
+  Workspace::Scratch gradient(context.workspace, "gelu gradient", x.dtype(), {context.shape.rows(), ffn_});
   context.ops.gelu_forward(gelu.view(), before);
   proj_.backward(context.ops, segment, gradient.view(), dy, gelu.view());
   context.ops.gelu_backward(gradient.view(), gradient.view(), before);

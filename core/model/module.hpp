@@ -1,7 +1,8 @@
 // What a part of the model is: it declares parameters, plans its activations, and computes forward and backward by hand.
 //
 // Letters: B micro-batch, T tokens of a whole sequence, Tl this rank's tokens of each sequence (= T without a sequence axis),
-// N = B * Tl, C hidden, H heads, Hl heads this rank attends with, D head size, F ffn, V vocabulary.
+// N = B * Tl, C hidden, H query heads, G key/value heads, Hl and Gl those this rank attends with, D head size, F ffn,
+// V vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@ struct BatchShape {
   int64_t tokens = 0;         // T
   int64_t first_token = 0;    // position of the first local token in its sequence
   int64_t local_heads = 0;    // Hl
+  int64_t local_kv_heads = 0; // Gl, Hl / Gl query heads each
   bool splits_heads = false;  // attention runs on head shards
   int64_t rows() const noexcept { return micro_batch * local_tokens; }
 };

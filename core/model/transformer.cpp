@@ -8,7 +8,8 @@ void check_shape(const ModelContext& context, const ModelSpec& spec) {
   NSP_REQUIRE(s.splits_heads == context.strategy.splits_heads(), "the shape and the strategy agree on splitting heads");
   NSP_REQUIRE(s.splits_heads || (s.local_tokens == s.tokens && s.local_heads == spec.heads),
               "without a split this rank has all of each sequence");
-  NSP_REQUIRE(s.tokens <= spec.context, "a sequence is no longer than the position table");
+  NSP_REQUIRE(s.local_kv_heads >= 1 && s.local_heads % s.local_kv_heads == 0, "local query heads come in whole groups");
+  NSP_REQUIRE(s.tokens <= spec.context, "a sequence is no longer than the model's context");
   NSP_REQUIRE(context.batch.tokens.elements() == s.rows() && context.batch.positions.elements() == s.rows(),
               "a token and a position for each row");
 }
@@ -58,16 +59,17 @@ void Transformer::trunk(const ModelContext& context, ParamAccess& params) {
 void Transformer::forward(const ModelContext& context, ParamAccess& params, TensorView loss_sum) {
   trunk(context, params);
   const int head = head_segment(), embedding = embedding_segment();
-  SegmentViews head_views{table_, params.weights(head), {}}, embedding_views{table_, params.weights(embedding), {}};
+  SegmentViews head_views{table_, params.weights(head), {}}, classifier = head_views;
+  if (head_.tied()) classifier.weights = params.weights(embedding);
   if (context.train) {
     params.prefetch(block_segment(spec_.layers - 1));
-    head_views.gradients = params.gradients(head);
-    embedding_views.gradients = params.gradients(embedding);
+    classifier.gradients = head_views.gradients = params.gradients(head);
+    if (head_.tied()) classifier.gradients = params.gradients(embedding);
   }
   const TensorView gradient = context.workspace.kept(gradient_, DType::f32, {context.shape.rows(), spec_.hidden});
-  head_.forward(context, head_views, embedding_views, residual(context, spec_.layers), gradient, loss_sum);
+  head_.forward(context, head_views, classifier, residual(context, spec_.layers), gradient, loss_sum);
   params.release(head, context.train);
-  params.release(embedding, context.train);
+  if (head_.tied()) params.release(embedding, context.train);
 }
 
 void Transformer::backward(const ModelContext& context, ParamAccess& params, const std::function<void(int segment)>& segment_done) {
@@ -92,10 +94,10 @@ void Transformer::backward(const ModelContext& context, ParamAccess& params, con
 void Transformer::logits(const ModelContext& context, ParamAccess& params, int64_t row, TensorView out) {
   trunk(context, params);
   const SegmentViews head{table_, params.weights(head_segment()), {}};
-  const SegmentViews embedding{table_, params.weights(embedding_segment()), {}};
-  head_.logits(context, head, embedding, residual(context, spec_.layers), row, out);
+  const SegmentViews classifier{table_, head_.tied() ? params.weights(embedding_segment()) : head.weights, {}};
+  head_.logits(context, head, classifier, residual(context, spec_.layers), row, out);
   params.release(head_segment(), false);
-  params.release(embedding_segment(), false);
+  if (head_.tied()) params.release(embedding_segment(), false);
 }
 
 }  // namespace nsp

@@ -27,7 +27,8 @@ class Transformer {
   void plan(ActivationPlanner& planner, const BatchShape& largest);
 
   // One micro-step. The sum of losses over counted targets is added to loss_sum, f64 [1] on the device; with context.train
-  // the head's part of backward is done here too, in one pass with the loss (so gradients of head and embedding are written).
+  // the head's part of backward is done here too, in one pass with the loss (so gradients of the head, and of the embedding if
+  // the head is tied to it, are written).
   // Gradients are sums over tokens, added to what the gradient buffers hold.
   void forward(const ModelContext& context, ParamAccess& params, TensorView loss_sum);
   // REQUIRES forward of the same context with train just before. segment_done(s) is called right after the last op of segment

@@ -21,13 +21,14 @@ int64_t JobPlan::micro_steps(int replica) const {
   return (shares[static_cast<std::size_t>(replica)] + micro_batch - 1) / micro_batch;
 }
 
-BatchShape JobPlan::shape(int position, std::pair<int64_t, int64_t> heads, bool splits_heads) const {
+BatchShape JobPlan::shape(int position, const HeadShare& heads, bool splits_heads) const {
   BatchShape s;
   s.micro_batch = micro_batch;
   s.first_token = parallel.token_cuts[static_cast<std::size_t>(position)];
   s.local_tokens = parallel.token_cuts[static_cast<std::size_t>(position) + 1] - s.first_token;
   s.tokens = context;
-  s.local_heads = heads.second - heads.first;
+  s.local_heads = heads.query_heads();
+  s.local_kv_heads = heads.kv_heads();
   s.splits_heads = splits_heads;
   return s;
 }

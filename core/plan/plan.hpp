@@ -33,7 +33,7 @@ struct JobPlan {
   int64_t first_sequence(int replica) const;  // of the step's block
   int64_t micro_steps(int replica) const;
   // Sizes of the largest micro-step at this position.
-  BatchShape shape(int position, std::pair<int64_t, int64_t> heads, bool splits_heads) const;
+  BatchShape shape(int position, const HeadShare& heads, bool splits_heads) const;
   std::vector<Range> owned(const ParamTable& table, int position) const;
 
   // What a resume compares and reuses; also plan.txt and the checkpoint. One "key = value" a line.

@@ -1,10 +1,13 @@
 #include "core/plan/planner.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <set>
 #include <sstream>
 
 #include "core/device/byte_text.hpp"
+#include "core/plan/replica_traffic.hpp"
 #include "core/tensor/core_states.hpp"
 
 namespace nsp {
@@ -28,13 +31,23 @@ JobPlan layout_at(const PlanQuestion& q, ParallelPlan parallel) {
   return plan;
 }
 
-int widest_position(const JobPlan& plan) {
-  int widest = 0;
-  const std::vector<int64_t>& cuts = plan.parallel.token_cuts;
-  for (std::size_t i = 0; i + 1 < cuts.size(); ++i)
-    if (cuts[i + 1] - cuts[i] > cuts[static_cast<std::size_t>(widest) + 1] - cuts[static_cast<std::size_t>(widest)])
-      widest = static_cast<int>(i);
-  return widest;
+// The micro-step of the rank whose activations take most memory: tokens and heads may be cut unevenly, each in its own way.
+BatchShape largest_shape(const JobPlan& plan, Transformer& model, const ParallelStrategy& strategy) {
+  const ModelSpec& spec = model.spec();
+  BatchShape largest;
+  int64_t most = -1;
+  std::set<std::array<int64_t, 3>> seen;  // ranks of equal sizes need the same
+  for (int position = 0; position < plan.replica_size; ++position) {
+    const HeadShare heads = strategy.head_share(plan.parallel, position, spec.heads, spec.kv_heads);
+    const BatchShape shape = plan.shape(position, heads, plan.replica_size > 1);
+    if (!seen.insert({shape.local_tokens, shape.local_heads, shape.local_kv_heads}).second) continue;
+    ActivationPlanner activations;
+    model.plan(activations, shape);
+    if (activations.kept_bytes() + activations.scratch_bytes() <= most) continue;
+    most = activations.kept_bytes() + activations.scratch_bytes();
+    largest = shape;
+  }
+  return largest;
 }
 
 // Declares all states in the order of their ids.
@@ -76,9 +89,7 @@ int64_t communication_staging(int ranks, int64_t elements) {
 MemoryTable count_memory(const PlanQuestion& q, const Planned& planned, Transformer& model, const Policies& p,
                          const ParallelQuestion& parallel) {
   const JobPlan& plan = planned.plan;
-  const int position = widest_position(plan);
-  const bool splits = plan.replica_size > 1;
-  const BatchShape shape = plan.shape(position, p.strategy.head_range(plan.parallel, position, parallel.heads), splits);
+  const BatchShape shape = largest_shape(plan, model, p.strategy);
   ActivationPlanner activations;
   model.plan(activations, shape);
   MemoryTable table;
@@ -99,16 +110,6 @@ MemoryTable count_memory(const PlanQuestion& q, const Planned& planned, Transfor
   return table;
 }
 
-// Sent inside all replicas together in a step: gradients to owners, weights back, and what the strategy exchanges around attention.
-double replica_traffic(const JobPlan& plan, const ModelSpec& spec, int64_t parameters) {
-  const double s = plan.replica_size;
-  if (s <= 1) return 0;
-  const double owners = 2.0 * (s - 1) * 4.0 * static_cast<double>(parameters) * plan.replicas;
-  const double tokens = static_cast<double>(plan.global_batch) * static_cast<double>(plan.context);
-  const double width = static_cast<double>(spec.heads * spec.head_dim);
-  return owners + tokens * static_cast<double>(spec.layers) * 8.0 * width * 4.0 * (s - 1) / s;  // q k v and out, forward and backward
-}
-
 }  // namespace
 
 std::vector<int64_t> equal_cuts(int64_t total, int parts) {
@@ -122,10 +123,11 @@ Planned plan_job(const PlanQuestion& q, Transformer& model, const Policies& p) {
   if (q.context > spec.context)
     throw Error(ErrorKind::usage, "train.context = " + std::to_string(q.context) +
                                       " is longer than model.context = " + std::to_string(spec.context) +
-                                      ". The model has no position embedding beyond it. Lower train.context or raise model.context.");
+                                      ". The model has no positions beyond it. Lower train.context or raise model.context.");
   ParallelQuestion parallel;
   parallel.ranks = q.ranks;
-  parallel.heads = parallel.kv_heads = spec.heads;
+  parallel.heads = spec.heads;
+  parallel.kv_heads = spec.kv_heads;
   parallel.head_dim = spec.head_dim;
   parallel.context = q.context;
   parallel.global_batch = q.global_batch;
@@ -145,8 +147,10 @@ Planned plan_job(const PlanQuestion& q, Transformer& model, const Policies& p) {
     return table.device_bytes() + table.host_bytes();
   };
   Planned out = planned_at(p.strategy.propose(parallel));
+  for (int i = 0; i < out.plan.replica_size; ++i)
+    out.head_shares.push_back(p.strategy.head_share(out.plan.parallel, i, spec.heads, spec.kv_heads));
   out.traffic = p.sync.traffic(model.table().total(), out.plan.replicas);
-  out.replica_bytes_per_step = replica_traffic(out.plan, spec, model.table().total());
+  out.replica_bytes_per_step = replica_traffic(out.plan, spec, p.strategy, model.table().total());
   return out;
 }
 
@@ -154,8 +158,10 @@ std::string plan_report(const Planned& planned, const Transformer& model) {
   const JobPlan& plan = planned.plan;
   const ModelSpec& spec = model.spec();
   std::ostringstream out;
-  out << "model: " << spec.family << ", " << spec.layers << " layers, hidden " << spec.hidden << ", " << spec.heads << " heads, ffn "
-      << spec.ffn << ", vocabulary " << spec.vocab << ", " << model.table().total() << " parameters\n";
+  out << "model: " << spec.family << ", " << spec.layers << " layers, hidden " << spec.hidden << ", " << spec.heads << " heads";
+  if (spec.kv_heads != spec.heads) out << " (" << spec.kv_heads << " of keys and values)";
+  out << ", ffn " << spec.ffn << ", vocabulary " << spec.vocab << (spec.tied ? " (tied)" : "") << ", " << model.table().total()
+      << " parameters\n";
   out << "ranks: " << plan.ranks << " = " << plan.replicas << " replicas x " << plan.replica_size << " ranks; " << plan.threads
       << " threads a rank; backend " << plan.backend << "\n";
   out << "parallel: " << plan.parallel.reason << "\n";
@@ -163,6 +169,12 @@ std::string plan_report(const Planned& planned, const Transformer& model) {
     out << "tokens of a sequence by position:";
     for (std::size_t i = 0; i + 1 < plan.parallel.token_cuts.size(); ++i)
       out << " [" << plan.parallel.token_cuts[i] << ", " << plan.parallel.token_cuts[i + 1] << ")";
+    out << "\nheads by position:";
+    for (int i = 0; i < plan.replica_size; ++i) {
+      const HeadShare& share = planned.head_shares[static_cast<std::size_t>(i)];
+      out << " [" << share.query_lo << ", " << share.query_hi << ")";
+      if (spec.kv_heads != spec.heads) out << " with keys and values [" << share.kv_lo << ", " << share.kv_hi << ")";
+    }
     out << "\nowned parameters by position:";
     for (int i = 0; i < plan.replica_size; ++i) {
       int64_t n = 0;

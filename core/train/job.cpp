@@ -23,14 +23,14 @@ Job::Job(const Planned& planned, int64_t bucket_elements, Communicator& world, D
   const JobPlan& plan = planned.plan;
   const int position = plan.position_of(world.rank());
   const ModelSpec& spec = model.spec();
-  shape_ = plan.shape(position, policies.strategy.head_range(plan.parallel, position, spec.heads), plan.replica_size > 1);
+  shape_ = plan.shape(position, policies.strategy.head_share(plan.parallel, position, spec.heads, spec.kv_heads), plan.replica_size > 1);
   ActivationPlanner activations;
   model.plan(activations, shape_);
   workspace_ = std::make_unique<Workspace>(device, activations);
   policies.cache.open(arena_);
   params_ = std::make_unique<ParamStore>(model.table(), arena_, policies.cache, stream_);
   policies.strategy.open(
-      {plan.parallel, position, groups_.replica(), stream_, wait, spec.heads, spec.heads, spec.head_dim, plan.micro_batch});
+      {plan.parallel, position, groups_.replica(), stream_, wait, spec.heads, spec.kv_heads, spec.head_dim, plan.micro_batch});
 
   const auto named = [&](const std::vector<StateId>& ids) {
     std::vector<NamedState> out;

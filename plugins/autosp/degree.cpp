@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "plugins/autosp/head_map.hpp"
+
 namespace nsp {
 namespace {
 
@@ -37,10 +39,6 @@ Refusal shape_refusal(const ParallelQuestion& q, int degree) {
   if (degree > q.context)
     return {"each rank holds at least one token of a sequence, and sequences have " + std::to_string(q.context),
             "Use a degree of at most " + std::to_string(q.context) + ", or a longer train.context"};
-  if (q.kv_heads != q.heads && (q.heads % degree != 0 || q.kv_heads % degree != 0))
-    return {std::to_string(q.heads) + " heads with " + std::to_string(q.kv_heads) + " key/value heads are not both divisible by " + d +
-                ", and replicated key/value heads are not supported yet",
-            "Use a degree that divides both"};
   const int replicas = q.ranks / degree;
   if (replicas > q.global_batch)
     return {std::to_string(replicas) + " replicas cannot share " + std::to_string(q.global_batch) + " sequences a step",
@@ -48,11 +46,23 @@ Refusal shape_refusal(const ParallelQuestion& q, int degree) {
   return {};
 }
 
+// "9 heads", "8 heads in 2 groups"
+std::string heads_text(const ParallelQuestion& q) {
+  std::string text = std::to_string(q.heads) + " heads";
+  if (q.kv_heads != q.heads) text.append(" in ").append(std::to_string(q.kv_heads)).append(" groups");
+  return text;
+}
+
 std::string shape_text(const ParallelQuestion& q, int degree) {
   const int replicas = q.ranks / degree;
   std::string text = std::to_string(replicas) + (replicas == 1 ? " replica of " : " replicas of ") + std::to_string(degree) +
                      (degree == 1 ? " rank" : " ranks");
-  if (q.heads % degree != 0) text += ", with uneven shares of " + std::to_string(q.heads) + " heads";
+  if (!is_even(head_map(q.heads, q.kv_heads, degree))) text += ", with uneven shares of " + heads_text(q);
+  if (degree > q.kv_heads) {
+    text.append(", each key/value head on ").append(std::to_string(degree / q.kv_heads));
+    if (degree % q.kv_heads != 0) text.append(" or ").append(std::to_string(degree / q.kv_heads + 1));
+    text.append(" ranks");
+  }
   return text;
 }
 
@@ -60,7 +70,7 @@ std::string shape_text(const ParallelQuestion& q, int degree) {
 struct Candidate {
   int degree = 1;
   bool possible = true;  // by the shape of the job
-  bool even = true;      // divides the heads
+  bool even = true;      // shares out the heads evenly
   int64_t bytes = 0;     // that a rank needs; 0 if the budget is not known
   std::string why;       // why it is not possible, or does not fit into memory
   bool fits() const { return why.empty(); }
@@ -70,8 +80,9 @@ std::vector<Candidate> judge_degrees(const ParallelQuestion& question) {
   std::vector<Candidate> candidates;
   const bool memory_known = question.memory_budget > 0 && question.bytes_at_degree;
   for (int degree : divisors(question.ranks)) {
-    Candidate c{.degree = degree, .even = question.heads % degree == 0, .why = shape_refusal(question, degree).why};
+    Candidate c{.degree = degree, .why = shape_refusal(question, degree).why};
     c.possible = c.why.empty();
+    c.even = c.possible && is_even(head_map(question.heads, question.kv_heads, degree));
     if (c.possible && memory_known) {
       c.bytes = question.bytes_at_degree(degree);
       if (c.bytes > question.memory_budget) c.why = "a rank would need " + gib(c.bytes) + " of " + gib(question.memory_budget);
@@ -108,7 +119,7 @@ ChosenDegree check_degree(const ParallelQuestion& question, int degree) {
 ChosenDegree choose_degree(const ParallelQuestion& question) {
   const std::vector<Candidate> candidates = judge_degrees(question);
   const Candidate* chosen = nullptr;
-  for (const Candidate& c : candidates)  // ascending: the first one wins, but one that divides the heads beats one that does not
+  for (const Candidate& c : candidates)  // ascending: the first one wins, but one with even shares of the heads beats one without
     if (c.fits() && (chosen == nullptr || (!chosen->even && c.even))) chosen = &c;
   std::string note;
   if (chosen == nullptr) {
@@ -121,18 +132,12 @@ ChosenDegree choose_degree(const ParallelQuestion& question) {
   std::string smaller;
   for (const Candidate& c : candidates) {
     if (c.degree >= chosen->degree) break;
-    const std::string why = c.fits() ? "it does not divide " + std::to_string(question.heads) + " heads" : c.why;
+    const std::string why = c.fits() ? "it does not divide " + heads_text(question) : c.why;
     smaller += (smaller.empty() ? " (not " : "; not ") + std::to_string(c.degree) + ": " + why;
   }
   if (!smaller.empty()) smaller += ")";
   return {chosen->degree,
           "sequence degree " + std::to_string(chosen->degree) + " by auto" + note + ": " + shape_text(question, chosen->degree) + smaller};
-}
-
-std::vector<int64_t> near_equal_cuts(int64_t n, int parts) {
-  std::vector<int64_t> cuts;
-  for (int i = 0; i <= parts; ++i) cuts.push_back(n * i / parts);
-  return cuts;
 }
 
 }  // namespace nsp

@@ -1,9 +1,7 @@
-// Which sequence degree a job gets, and how tokens and heads are cut at a degree.
+// Which sequence degree a job gets.
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "nsp/parallel_strategy.hpp"
 
@@ -19,8 +17,5 @@ ChosenDegree check_degree(const ParallelQuestion& question, int degree);
 
 // The rule for `auto`; README.md states it. Error(usage) if no degree fits the job's shape.
 ChosenDegree choose_degree(const ParallelQuestion& question);
-
-// Near-equal cuts of n things over `parts`: part i has [cuts[i], cuts[i+1]).
-std::vector<int64_t> near_equal_cuts(int64_t n, int parts);
 
 }  // namespace nsp

@@ -2,15 +2,15 @@
 //
 // Everything but attention works on a shard of the tokens. Around attention one all_to_all turns shards of the sequence into
 // shards of the heads, so that every rank attends over whole sequences with a part of the heads, and another one turns back.
-// Heads and tokens that do not divide evenly are cut near-equally.
+// Heads and tokens that do not divide evenly are cut near-equally; key/value heads are replicated where there are more ranks.
 #include "nsp/plugin.hpp"
 
 #include <optional>
-#include <utility>
 
 #include "nsp/parallel_strategy.hpp"
 #include "plugins/autosp/degree.hpp"
 #include "plugins/autosp/head_exchange.hpp"
+#include "plugins/autosp/head_map.hpp"
 
 namespace nsp {
 namespace {
@@ -60,9 +60,8 @@ class Autosp : public ParallelStrategy {
 
   bool splits_heads() const override { return degree_ > 1; }
 
-  std::pair<int64_t, int64_t> head_range(const ParallelPlan& plan, int position, int64_t heads) const override {
-    const std::vector<int64_t> cuts = near_equal_cuts(heads, degree_of(plan));
-    return {cuts.at(static_cast<std::size_t>(position)), cuts.at(static_cast<std::size_t>(position) + 1)};
+  HeadShare head_share(const ParallelPlan& plan, int position, int64_t heads, int64_t kv_heads) const override {
+    return head_map(heads, kv_heads, degree_of(plan)).at(static_cast<std::size_t>(position));
   }
 
   void sequence_to_heads(std::span<const HeadExchange> parts) override { exchanger().sequence_to_heads(parts); }

@@ -27,7 +27,7 @@ class Dp : public ParallelStrategy {
   void open(const ParallelContext&) override {}
   int64_t staging_bytes(const ParallelPlan&, const ParallelQuestion&, int64_t) const override { return 0; }
   bool splits_heads() const override { return false; }
-  std::pair<int64_t, int64_t> head_range(const ParallelPlan&, int, int64_t heads) const override { return {0, heads}; }
+  HeadShare head_share(const ParallelPlan&, int, int64_t heads, int64_t kv_heads) const override { return {0, heads, 0, kv_heads}; }
   void sequence_to_heads(std::span<const HeadExchange>) override { refuse(); }
   void heads_to_sequence(std::span<const HeadExchange>) override { refuse(); }
 

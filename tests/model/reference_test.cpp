@@ -79,13 +79,53 @@ TEST(ReferenceLayer, AttentionGradients) {
   prove(attention_core_layer(shape), {}, qkv, random);
 }
 
-TEST(ReferenceTransformer, GradientsAlongRandomDirections) {
+TEST(ReferenceLayer, RmsNormGradients) {
+  std::mt19937 random(6);
+  prove(rmsnorm_layer("f", 4, 6, 1e-5), {{"f.weight", normal_values(6, 1, random)}}, normal_values(24, 1, random), random);
+}
+
+TEST(ReferenceLayer, SwigluGradient) {
+  std::mt19937 random(7);
+  prove(swiglu_layer(5, 4), {}, normal_values(40, 2, random), random);
+}
+
+TEST(ReferenceLayer, GroupedAttentionAndRopeGradients) {
+  std::mt19937 random(8);
+  AttentionShape shape{2, 5, 4, 4, 3, {0, 0, 2, 2, 2, 0, 1, 1, 1, 4}};
+  shape.kv_heads = 2;
+  shape.rope_theta = 10;
+  shape.position = {0, 1, 2, 3, 4, 3, 4, 5, 6, 7};
+  const Values qkv = normal_values(static_cast<std::size_t>(10 * shape.row()), 1, random);
+  prove(attention_core_layer(shape), {}, qkv, random);
+  prove(rope_layer(shape), {}, qkv, random);
+}
+
+// What rope is for: scores depend on the distance of two tokens, not on where they are.
+TEST(ReferenceLayer, RopeMakesScoresDependOnDistance) {
+  std::mt19937 random(9);
+  AttentionShape shape{1, 4, 2, 8, 0, {}};
+  shape.rope_theta = 10;
+  shape.position = {0, 1, 2, 3};
+  AttentionShape later = shape;
+  later.position = {5, 6, 7, 8};
+  const Values qkv = normal_values(static_cast<std::size_t>(4 * shape.row()), 1, random);
+  const auto out = [&](const AttentionShape& s) { return chain(rope_layer(s), attention_core_layer(s)).forward({}, qkv); };
+  const Values a = out(shape), b = out(later), unturned = attention_core_layer(shape).forward({}, qkv);
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-12);
+  EXPECT_NE(a, unturned);
+}
+
+class ReferenceTransformerFamilies : public testing::TestWithParam<Variant> {};
+INSTANTIATE_TEST_SUITE_P(Families, ReferenceTransformerFamilies, testing::ValuesIn(variants()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(ReferenceTransformerFamilies, GradientsAlongRandomDirections) {
   std::mt19937 random(5);
-  const ModelSpec spec = small_spec();
+  const ModelSpec spec = GetParam().spec;
   const Params params = random_params(spec, random);
   const ReferenceBatch batch = random_batch(spec, 2, 9, random);
   const ReferenceResult result = reference_step(spec, params, batch, true);
-  for (int i = 0; i < 40; ++i) {  // all parameters at once
+  for (int i = 0; i < 20; ++i) {  // all parameters at once
     Params direction;
     double claimed = 0;
     for (const auto& [name, value] : params)

@@ -25,11 +25,21 @@ double cross_entropy(double* logits, std::size_t vocab, int32_t target) {
 
 }  // namespace
 
+AttentionShape attention_shape(const ModelSpec& spec, const ReferenceBatch& batch) {
+  AttentionShape shape{batch.batch, batch.tokens, spec.heads, spec.head_dim, spec.window, batch.document_start, spec.kv_heads};
+  if (!spec.is_llama()) return shape;
+  shape.rope_theta = spec.rope_theta;
+  shape.position = batch.position;
+  return shape;
+}
+
 HeadResult reference_head(const ModelSpec& spec, const Params& params, const Values& x, const std::vector<int32_t>& target,
                           Params* gradients) {
   const std::size_t N = target.size(), C = static_cast<std::size_t>(spec.hidden), V = static_cast<std::size_t>(spec.vocab);
-  const Layer norm = layernorm_layer("head.ln", static_cast<int64_t>(N), spec.hidden, spec.norm_eps);
-  const Values& wte = params.at("embedding.wte");
+  const Layer norm = spec.is_llama() ? rmsnorm_layer("head.norm", static_cast<int64_t>(N), spec.hidden, spec.norm_eps)
+                                     : layernorm_layer("head.ln", static_cast<int64_t>(N), spec.hidden, spec.norm_eps);
+  const std::string classifier = spec.tied ? "embedding.wte" : "head.lm_head.weight";
+  const Values& wte = params.at(classifier);
   const Values h = norm.forward(params, x);
   HeadResult result;
   result.logits.resize(N * V);
@@ -42,7 +52,7 @@ HeadResult reference_head(const ModelSpec& spec, const Params& params, const Val
     result.loss_sum += cross_entropy(d.data(), V, target[n]);
     result.counted += target[n] >= 0;
     if (gradients == nullptr) continue;
-    Values& dwte = gradient(*gradients, params, "embedding.wte");
+    Values& dwte = gradient(*gradients, params, classifier);
     for (std::size_t v = 0; v < V; ++v)
       for (std::size_t c = 0; c < C; ++c) {
         dwte[v * C + c] += d[v] * h[n * C + c];
@@ -55,13 +65,15 @@ HeadResult reference_head(const ModelSpec& spec, const Params& params, const Val
 
 ReferenceResult reference_step(const ModelSpec& spec, const Params& params, const ReferenceBatch& batch, bool want_gradients) {
   const std::size_t N = batch.input.size(), C = static_cast<std::size_t>(spec.hidden);
-  const AttentionShape shape{batch.batch, batch.tokens, spec.heads, spec.head_dim, spec.window, batch.document_start};
-  const Values &wte = params.at("embedding.wte"), &wpe = params.at("embedding.wpe");
+  const AttentionShape shape = attention_shape(spec, batch);
+  const bool has_wpe = !spec.is_llama();
+  const Values& wte = params.at("embedding.wte");
   std::vector<Layer> blocks;
   std::vector<Values> x(1, Values(N * C));
   for (std::size_t n = 0; n < N; ++n)
     for (std::size_t c = 0; c < C; ++c)
-      x[0][n * C + c] = wte[static_cast<std::size_t>(batch.input[n]) * C + c] + wpe[static_cast<std::size_t>(batch.position[n]) * C + c];
+      x[0][n * C + c] = wte[static_cast<std::size_t>(batch.input[n]) * C + c] +
+                        (has_wpe ? params.at("embedding.wpe")[static_cast<std::size_t>(batch.position[n]) * C + c] : 0);
   for (int64_t l = 0; l < spec.layers; ++l) {
     blocks.push_back(block_layer("blocks." + std::to_string(l), shape, spec.hidden, spec.ffn, spec.norm_eps));
     x.push_back(blocks.back().forward(params, x.back()));
@@ -76,11 +88,12 @@ ReferenceResult reference_step(const ModelSpec& spec, const Params& params, cons
   Values g = std::move(head.dx);
   for (int64_t l = spec.layers - 1; l >= 0; --l)
     g = blocks[static_cast<std::size_t>(l)].backward(params, x[static_cast<std::size_t>(l)], g, result.gradients);
-  Values &dwte = gradient(result.gradients, params, "embedding.wte"), &dwpe = gradient(result.gradients, params, "embedding.wpe");
+  Values& dwte = gradient(result.gradients, params, "embedding.wte");
+  Values* dwpe = has_wpe ? &gradient(result.gradients, params, "embedding.wpe") : nullptr;
   for (std::size_t n = 0; n < N; ++n)
     for (std::size_t c = 0; c < C; ++c) {
       dwte[static_cast<std::size_t>(batch.input[n]) * C + c] += g[n * C + c];
-      dwpe[static_cast<std::size_t>(batch.position[n]) * C + c] += g[n * C + c];
+      if (has_wpe) (*dwpe)[static_cast<std::size_t>(batch.position[n]) * C + c] += g[n * C + c];
     }
   return result;
 }

@@ -22,7 +22,10 @@ struct ReferenceResult {
 // gradients are only made when wanted.
 ReferenceResult reference_step(const ModelSpec& spec, const Params& params, const ReferenceBatch& batch, bool want_gradients);
 
-// The head alone: sum of losses from the residual stream, and the gradient of x; parameters "head.ln.*" and "embedding.wte".
+// What the blocks of a model do with this batch.
+AttentionShape attention_shape(const ModelSpec& spec, const ReferenceBatch& batch);
+
+// The head alone: sum of losses from the residual stream, and the gradient of x; parameters of the norm and the classifier.
 struct HeadResult {
   double loss_sum = 0;
   int64_t counted = 0;

@@ -143,6 +143,7 @@ BatchShape whole_shape(const ModelSpec& spec, int64_t batch, int64_t tokens) {
   shape.micro_batch = batch;
   shape.local_tokens = shape.tokens = tokens;
   shape.local_heads = spec.heads;
+  shape.local_kv_heads = spec.kv_heads;
   return shape;
 }
 

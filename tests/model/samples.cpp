@@ -13,7 +13,27 @@ ModelSpec small_spec() {
   spec.ffn = 28;
   spec.vocab = 37;
   spec.context = 16;
+  return spec.completed();
+}
+
+ModelSpec small_llama() {
+  ModelSpec spec = small_spec();
+  spec.family = "llama";
+  spec.heads = 4;
+  spec.kv_heads = 2;
+  spec.rope_theta = 100;  // so that all channels turn visibly within a few tokens
+  spec.tied = spec.qkv_bias = false;
   return spec;
+}
+
+std::vector<Variant> variants() {
+  ModelSpec gpt2 = small_spec(), llama = small_llama();
+  gpt2.tied = gpt2.qkv_bias = false;
+  gpt2.heads = 3;
+  gpt2.kv_heads = 1;
+  llama.tied = llama.qkv_bias = true;
+  llama.kv_heads = 4;
+  return {{"gpt2", small_spec()}, {"gpt2_untied", gpt2}, {"llama", small_llama()}, {"llama_tied", llama}};
 }
 
 Values normal_values(std::size_t count, double std, std::mt19937& random) {

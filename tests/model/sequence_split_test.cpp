@@ -114,6 +114,7 @@ RankResult run_rank(const ModelSpec& spec, const Params& params, const Reference
                          .tokens = batch.tokens,
                          .first_token = lo,
                          .local_heads = board.head_cuts[rank + 1] - board.head_cuts[rank],
+                         .local_kv_heads = board.head_cuts[rank + 1] - board.head_cuts[rank],
                          .splits_heads = true};
   Transformer model(spec);
   ParamBuffers buffers(rig, model.table(), params);
@@ -140,10 +141,9 @@ RankResult run_rank(const ModelSpec& spec, const Params& params, const Reference
   return result;
 }
 
-void compare(std::vector<int64_t> token_cuts, std::vector<int64_t> head_cuts) {
+void compare(ModelSpec spec, std::vector<int64_t> token_cuts, std::vector<int64_t> head_cuts) {
   std::mt19937 random(21);
-  ModelSpec spec = small_spec();
-  spec.heads = head_cuts.back();
+  spec.heads = spec.kv_heads = head_cuts.back();
   const Params params = random_params(spec, random);
   const ReferenceBatch batch = random_batch(spec, 2, token_cuts.back(), random);
   const ReferenceResult want = reference_step(spec, params, batch, true);
@@ -177,13 +177,16 @@ void compare(std::vector<int64_t> token_cuts, std::vector<int64_t> head_cuts) {
 }
 
 TEST(SequenceSplit, TwoRanks) {
-  compare({0, 6, 12}, {0, 2, 4});
+  compare(small_spec(), {0, 6, 12}, {0, 2, 4});
 }
 TEST(SequenceSplit, UnevenTokensAndHeads) {
-  compare({0, 6, 13}, {0, 2, 3});
+  compare(small_spec(), {0, 6, 13}, {0, 2, 3});
 }
 TEST(SequenceSplit, ThreeRanks) {
-  compare({0, 4, 9, 13}, {0, 1, 2, 3});
+  compare(small_spec(), {0, 4, 9, 13}, {0, 1, 2, 3});
+}
+TEST(SequenceSplit, LlamaTurnsLocalTokensByTheirPlaceInTheSequence) {
+  compare(small_llama(), {0, 6, 13}, {0, 2, 3});
 }
 
 }  // namespace

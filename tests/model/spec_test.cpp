@@ -29,6 +29,36 @@ TEST(ModelSpec, Gpt2Sizes) {
   EXPECT_EQ(Transformer(gpt2_124m()).table().total(), 124439808);
 }
 
+ModelSpec llama_7b() {
+  ModelSpec spec = ModelSpec::of_family("llama");
+  spec.layers = 32;
+  spec.hidden = 4096;
+  spec.heads = 32;
+  spec.vocab = 32000;
+  spec.context = 2048;
+  return spec;
+}
+
+TEST(ModelSpec, LlamaSizes) {
+  const ModelSpec spec = llama_7b().completed();
+  EXPECT_EQ(spec.head_dim, 128);
+  EXPECT_EQ(spec.kv_heads, 32);
+  EXPECT_EQ(spec.ffn, 11008);
+  EXPECT_FALSE(spec.tied);
+  EXPECT_FALSE(spec.qkv_bias);
+  EXPECT_EQ(spec.parameters(), 6738415616);  // the published model
+}
+
+TEST(ModelSpec, FlopsLeaveOutWhatIsOnlyLookedUp) {
+  ModelSpec spec = llama_7b().completed();
+  const double attention = 12.0 * 32 * 4096 * 2049 / 2;
+  EXPECT_DOUBLE_EQ(spec.flops_per_token(2048), 6.0 * (6738415616.0 - 32000.0 * 4096) + attention);
+  spec.tied = true;
+  EXPECT_DOUBLE_EQ(spec.flops_per_token(2048), 6.0 * (6738415616.0 - 32000.0 * 4096) + attention) << "one table, and it is the head's";
+  spec.kv_heads = 8;
+  EXPECT_DOUBLE_EQ(spec.flops_per_token(2048), 6.0 * (6738415616.0 - 32000.0 * 4096 - 32.0 * 2 * 24 * 128 * 4096) + attention);
+}
+
 TEST(ModelSpec, PaddingToSixtyFour) {
   ModelSpec spec = gpt2_124m();
   for (const auto& [vocab, padded] : {std::pair<int64_t, int64_t>{1, 64}, {64, 64}, {65, 128}, {500, 512}}) {
@@ -74,6 +104,11 @@ TEST(ModelSpec, RefusalsNameTheKey) {
   EXPECT_PRED2(starts, refusal([](ModelSpec& s) { s.window = -1; }), "model.window = -1 cannot be.");
   EXPECT_PRED2(starts, refusal([](ModelSpec& s) { s.norm_eps = 0; }), "model.norm_eps = ");
   EXPECT_PRED2(starts, refusal([](ModelSpec& s) { s.family = "bert"; }), "model.family = bert is not known.");
+  EXPECT_PRED2(starts, refusal([](ModelSpec& s) { s.kv_heads = 5; }), "model.kv_heads = 5 does not divide model.heads = 12.");
+  EXPECT_PRED2(starts, refusal([](ModelSpec& s) { s.kv_heads = -1; }), "model.kv_heads = -1 cannot be.");
+  EXPECT_PRED2(starts, refusal([](ModelSpec& s) { s.rope_theta = 0; }), "model.rope_theta = ");
+  EXPECT_PRED2(starts, refusal([](ModelSpec& s) { s = ModelSpec::of_family("llama"), s.layers = s.hidden = s.heads = 3, s.vocab = s.context = 9; }),
+               "model.head_dim = 1 is odd.");
 }
 
 TEST(ModelSpec, HeadSizeNeedNotDivideHidden) {

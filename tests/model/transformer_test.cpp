@@ -35,12 +35,40 @@ TEST(Transformer, TensorsAndSegments) {
   EXPECT_EQ(table.param(table.find("embedding.wpe")).role, Role::embedding);
 }
 
-TEST(Transformer, LossAndGradientsMatchTheReference) {
+TEST(Transformer, TensorsAndSegmentsOfAnUntiedLlama) {
+  const ModelSpec spec = small_llama();
+  const Transformer model(spec);
+  const ParamTable& table = model.table();
+  EXPECT_EQ(table.total(), spec.parameters());
+  std::vector<std::string> names;
+  for (const Param& p : table.params())
+    if (p.segment != model.block_segment(1)) names.push_back(p.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"embedding.wte", "blocks.0.norm1.weight", "blocks.0.attn.qkv.weight",
+                                             "blocks.0.attn.proj.weight", "blocks.0.norm2.weight", "blocks.0.mlp.gate_up.weight",
+                                             "blocks.0.mlp.proj.weight", "head.norm.weight", "head.lm_head.weight"}));
+  const auto shape = [&](const std::string& name) { return table.param(table.find(name)).shape; };
+  using Shape = std::vector<int64_t>;
+  EXPECT_EQ(shape("blocks.1.attn.qkv.weight"), (Shape{(4 + 2 * 2) * 6, 20}));
+  EXPECT_EQ(shape("blocks.1.mlp.gate_up.weight"), (Shape{2 * 28, 20}));
+  EXPECT_EQ(shape("head.lm_head.weight"), (Shape{37, 20}));
+  for (const int segment : {model.embedding_segment(), model.head_segment()})
+    EXPECT_EQ(table.segment(segment).storage - table.segment(segment).size, (64 - 37) * 20) << "padding of segment " << segment;
+  for (const Variant& variant : variants()) EXPECT_EQ(Transformer(variant.spec).table().total(), variant.spec.parameters()) << variant.name;
+}
+
+class TransformerFamilies : public testing::TestWithParam<Variant> {};
+
+std::string variant_name(const testing::TestParamInfo<Variant>& info) {
+  return info.param.name;
+}
+INSTANTIATE_TEST_SUITE_P(Families, TransformerFamilies, testing::ValuesIn(variants()), variant_name);
+
+TEST_P(TransformerFamilies, LossAndGradientsMatchTheReference) {
   for (const int64_t window : {0, 5})
     for (const bool documents : {true, false}) {
       SCOPED_TRACE("window " + std::to_string(window) + ", documents " + std::to_string(documents));
       std::mt19937 random(11);
-      ModelSpec spec = small_spec();
+      ModelSpec spec = GetParam().spec;
       spec.window = window;
       const Params params = random_params(spec, random);
       ReferenceBatch batch = random_batch(spec, 3, 13, random);
@@ -55,9 +83,9 @@ TEST(Transformer, LossAndGradientsMatchTheReference) {
     }
 }
 
-TEST(Transformer, MicroStepsAddUp) {
+TEST_P(TransformerFamilies, MicroStepsAddUp) {
   std::mt19937 random(12);
-  const ModelSpec spec = small_spec();
+  const ModelSpec spec = GetParam().spec;
   const Params params = random_params(spec, random);
   const ReferenceBatch first = random_batch(spec, 3, 10, random), second = random_batch(spec, 1, 10, random);  // a smaller one fits too
   const ReferenceResult a = reference_step(spec, params, first, true), b = reference_step(spec, params, second, true);
@@ -85,24 +113,26 @@ TEST(Transformer, EqualInputGivesEqualBits) {
   EXPECT_EQ(a.params().read_gradients(), b.params().read_gradients());
 }
 
-TEST(Transformer, VocabularyPaddingNeverMatters) {
+TEST_P(TransformerFamilies, VocabularyPaddingNeverMatters) {
   std::mt19937 random(14);
-  const ModelSpec spec = small_spec();
+  const ModelSpec spec = GetParam().spec;
   const Params params = random_params(spec, random);
   const ReferenceBatch batch = random_batch(spec, 2, 8, random);
   Rig rig;
   ModelRig clean(rig, spec, params, 2, 8), poisoned(rig, spec, params, 2, 8, Head::default_logits_bytes, 1e4);
   EXPECT_EQ(clean.step(batch, true), poisoned.step(batch, true));
   EXPECT_EQ(clean.params().read_gradients(), poisoned.params().read_gradients());
-  const Values storage = poisoned.params().read_storage(0, true);
-  const auto& segment = poisoned.model().table().segment(0);
-  EXPECT_TRUE(std::all_of(storage.begin() + segment.size, storage.end(), [](double g) { return g == 0; })) << "padding gets no gradient";
+  for (const int s : {poisoned.model().embedding_segment(), poisoned.model().head_segment()}) {
+    const Values storage = poisoned.params().read_storage(s, true);
+    const auto& segment = poisoned.model().table().segment(s);
+    EXPECT_TRUE(std::all_of(storage.begin() + segment.size, storage.end(), [](double g) { return g == 0; })) << "padding gets no gradient";
+  }
   EXPECT_EQ(clean.logits(batch, 5), poisoned.logits(batch, 5));
 }
 
-TEST(Transformer, PiecesOfLogitsGiveTheSameGradients) {
+TEST_P(TransformerFamilies, PiecesOfLogitsGiveTheSameGradients) {
   std::mt19937 random(15);
-  const ModelSpec spec = small_spec();
+  const ModelSpec spec = GetParam().spec;
   const Params params = random_params(spec, random);
   const ReferenceBatch batch = random_batch(spec, 3, 16, random);
   const ReferenceResult want = reference_step(spec, params, batch, true);
@@ -129,9 +159,9 @@ TEST(Transformer, DocumentsDoNotSeeEachOther) {
   EXPECT_NE(model.logits(changed, 9), before);
 }
 
-TEST(Transformer, LogitsMatchTheReference) {
+TEST_P(TransformerFamilies, LogitsMatchTheReference) {
   std::mt19937 random(17);
-  const ModelSpec spec = small_spec();
+  const ModelSpec spec = GetParam().spec;
   const Params params = random_params(spec, random);
   const ReferenceBatch batch = random_batch(spec, 2, 7, random);
   const ReferenceResult want = reference_step(spec, params, batch, false);
@@ -152,17 +182,17 @@ ActivationPlanner plan_of(int64_t kept, int64_t scratch) {
   return planner;
 }
 
-TEST(Transformer, TheDryPlanIsExact) {
+TEST_P(TransformerFamilies, TheDryPlanIsExact) {
   std::mt19937 random(18);
-  ModelSpec spec = small_spec();
+  ModelSpec spec = GetParam().spec;
   spec.vocab = 500;
   const Params params = random_params(spec, random);
   const ReferenceBatch batch = random_batch(spec, 2, 16, random);
   // Kept, by count: what a block's backward reads, the last residual stream, and the gradient.
   const auto aligned = [](int64_t elements) { return (elements * 4 + 255) / 256 * 256; };
-  const int64_t n = 2 * 16, stream = aligned(n * spec.hidden), width = spec.attention_width();
-  const int64_t block =
-      2 * stream + 4 * aligned(n) + aligned(n * 3 * width) + aligned(n * width) + aligned(2 * spec.heads * 16) + aligned(n * spec.ffn);
+  const int64_t n = 2 * 16, stream = aligned(n * spec.hidden), llama = spec.is_llama();
+  const int64_t block = 2 * stream + 2 * aligned((llama ? 1 : 2) * n) + aligned(n * spec.qkv_width()) + aligned(n * spec.attention_width()) +
+                        aligned(2 * spec.heads * 16) + aligned(n * (llama ? 2 : 1) * spec.ffn);
   // With logits as the largest scratch, then with backward of a block as the largest.
   for (const int64_t logits_bytes : {Head::default_logits_bytes, int64_t{256}}) {
     Rig rig;
@@ -204,6 +234,17 @@ TEST(Transformer, FetchesAheadAndReleases) {
                                          "prefetch embedding",  "weights blocks.0",    "gradients blocks.0", "release blocks.0",  //
                                          "weights embedding",   "gradients embedding", "release embedding"};
   EXPECT_EQ(model.params().calls(), want);
+}
+
+TEST(Transformer, AnUntiedHeadLeavesTheEmbeddingAlone) {
+  std::mt19937 random(20);
+  const ModelSpec spec = small_llama();
+  Rig rig;
+  ModelRig model(rig, spec, random_params(spec, random), 1, 4);
+  model.step(random_batch(spec, 1, 4, random), true);
+  const std::vector<std::string>& calls = model.params().calls();
+  EXPECT_EQ(std::count(calls.begin(), calls.end(), "weights embedding"), 2) << "forward and backward of the embedding itself";
+  EXPECT_EQ(std::count(calls.begin(), calls.end(), "gradients embedding"), 1);
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ class Tensors {
     fused_ = upload(rank, fused);
     int64_t column = 0;
     for (int p = 0; p < 3; ++p) {
-      const auto [h0, h1] = strategy.head_range(plan, rank.rank, heads_of(p));
+      const HeadShare share = strategy.head_share(plan, rank.rank, shape.heads, shape.kv_heads);
+      const int64_t h0 = p == 0 ? share.query_lo : share.kv_lo, h1 = p == 0 ? share.query_hi : share.kv_hi;
       ranges_.push_back({h0, h1});
       const int64_t elements = shape.batch * shape.tokens * (h1 - h0) * shape.head_dim;
       heads_.push_back(upload(rank, std::vector<float>(static_cast<std::size_t>(elements), -1.0F)));
@@ -65,6 +66,23 @@ class Tensors {
     }
   }
   std::vector<float> fused(Rank& rank) const { return read(rank, vector_view(fused_)); }
+
+  // fused(), with keys and values as often as there are ranks that hold their head: what their sum is if all hold the same.
+  std::vector<float> times_holders(Rank& rank, const ParallelStrategy& strategy, const ParallelPlan& plan, int degree) const {
+    std::vector<float> x = fused(rank);
+    const int64_t row = (shape_.heads + 2 * shape_.kv_heads) * shape_.head_dim;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const int64_t head = static_cast<int64_t>(i) % row / shape_.head_dim - shape_.heads;
+      if (head < 0) continue;
+      int holders = 0;
+      for (int position = 0; position < degree; ++position) {
+        const HeadShare share = strategy.head_share(plan, position, shape_.heads, shape_.kv_heads);
+        holders += share.kv_lo <= head % shape_.kv_heads && head % shape_.kv_heads < share.kv_hi;
+      }
+      x[i] *= static_cast<float>(holders);
+    }
+    return x;
+  }
 
   std::vector<HeadExchange> parts;
 
@@ -103,7 +121,7 @@ void round_trip(Kind kind, int degree, const Shape& shape) {
       strategy->heads_to_sequence(std::span(&back, 1));
     }
     a.expect_heads(rank);
-    EXPECT_EQ(b.fused(rank), a.fused(rank));
+    EXPECT_EQ(b.fused(rank), degree <= shape.kv_heads ? a.fused(rank) : a.times_holders(rank, *strategy, plan, degree));
   });
 }
 
@@ -113,11 +131,39 @@ TEST(AutospExchange, ThereAndBackIsTheIdentity) {
     round_trip(Kind::cpu, degree, {2, 23, 5, 5, 3});    // nothing does
     round_trip(Kind::cpu, degree, {1, degree, degree, degree, 2});
   }
-  round_trip(Kind::cpu, 2, {2, 11, 8, 2, 4});  // grouped key/value heads
+}
+
+TEST(AutospExchange, GroupedKeysAndValuesGoThereAndBackAndReplicasAreSummed) {
+  round_trip(Kind::cpu, 2, {2, 11, 8, 2, 4});
+  round_trip(Kind::cpu, 3, {2, 11, 8, 4, 4});  // whole groups, unevenly
+  for (const int degree : {3, 4, 8}) {
+    round_trip(Kind::cpu, degree, {2, 11, 8, 2, 4});
+    round_trip(Kind::cpu, degree, {2, 11, 8, 1, 4});
+  }
+}
+
+// The order of the sum is seen where rounding depends on it.
+TEST(AutospExchange, ReplicasAreSummedInRankOrder) {
+  const Shape shape{1, 3, 3, 1, 2};
+  run_ranks(Kind::cpu, 3, [&](Rank& rank) {
+    PluginObject<ParallelStrategy> strategy(nsp_plugin, {{"degree", "3"}});
+    const ParallelPlan plan = strategy->propose({.ranks = 3, .heads = 3, .kv_heads = 1, .head_dim = 2, .context = 3, .global_batch = 1});
+    strategy->open({plan, rank.rank, rank.comm, rank.stream, rank.wait, 3, 1, 2, 1});
+    Tensors a(rank, shape, *strategy, plan, false);
+    const float values[] = {1e8F, 1.0F, -1e8F};  // (1e8 + 1) - 1e8 = 0; with the last two exchanged it is 1
+    const Buffer own = upload(rank, std::vector<float>(6, values[rank.rank]));
+    const HeadExchange part{a.parts[1].sequence, TensorView(own.data(), DType::f32, {1, 3, 1, 2})};
+    strategy->heads_to_sequence(std::span(&part, 1));
+    const std::vector<float> fused = a.fused(rank);
+    EXPECT_EQ(fused[6], 0.0F);
+    EXPECT_EQ(fused[7], 0.0F);
+    EXPECT_EQ(fused[8], -1.0F) << "values were not exchanged";
+  });
 }
 
 TEST(AutospExchange, ThereAndBackOnADeviceTheHostCannotTouch) {
   for (const int degree : {2, 3, 4}) round_trip(Kind::fake, degree, {2, 23, 5, 5, 3});
+  round_trip(Kind::fake, 3, {2, 11, 8, 2, 4});
 }
 
 TEST(AutospExchange, OnlyWhatOthersNeedIsSent) {

@@ -168,7 +168,7 @@ TEST(Config, UnknownKeysNameTheNearest) {
   EXPECT_TRUE(has(refusal({"--sgd.momentum", "0"}), "add it to --plugins"));
   EXPECT_TRUE(has(refusal({"--prompt", "x"}), "It belongs to the verb generate"));
   EXPECT_TRUE(has(refusal({"-x"}), "-x (command line) is not a known option"));
-  EXPECT_TRUE(has(refusal({"--model.rope_theta", "1"}), "not a known option"));
+  EXPECT_TRUE(has(refusal({"--model.recompute", "1"}), "not a known option"));
   const File file("[train]\n\nlearning = 3\n");
   EXPECT_TRUE(has(refusal({"--config", file.path()}), "train.learning (file " + file.path() + " line 3) is not a known option"));
 }

@@ -53,10 +53,22 @@ struct ParallelContext {
   int64_t micro_batch = 0;  // largest B that hooks will see
 };
 
-// One tensor that is exchanged: the same values as a shard of the sequence and as a shard of the heads.
+// The heads that a rank attends with: query heads [query_lo, query_hi), key/value heads [kv_lo, kv_hi). Every query head has its
+// key/value head in the same share, and the share's query heads map to its key/value heads as in the whole: query_heads() is a
+// multiple of kv_heads(), and query head i of the share reads key/value head i / (query_heads() / kv_heads()) of the share.
+// Query heads have one rank each; a key/value head may have several (it is replicated).
+struct HeadShare {
+  int64_t query_lo = 0, query_hi = 0, kv_lo = 0, kv_hi = 0;
+  int64_t query_heads() const noexcept { return query_hi - query_lo; }
+  int64_t kv_heads() const noexcept { return kv_hi - kv_lo; }
+  friend bool operator==(const HeadShare&, const HeadShare&) = default;
+};
+
+// One tensor that is exchanged: the same values as a shard of the sequence and as a shard of the heads. A tensor with as many heads
+// as the model has query heads is cut like these, any other like the key/value heads.
 struct HeadExchange {
-  TensorView sequence;  // [B, Tl, H, D], this rank's tokens, all heads; any strides
-  TensorView heads;     // [B, T, Hl, D], all tokens, this rank's heads; any strides
+  TensorView sequence;  // [B, Tl, H or G, D], this rank's tokens, all heads; any strides
+  TensorView heads;     // [B, T, Hl or Gl, D], all tokens, this rank's heads; any strides
 };
 
 class ParallelStrategy {
@@ -69,11 +81,12 @@ class ParallelStrategy {
   virtual int64_t staging_bytes(const ParallelPlan& plan, const ParallelQuestion& question, int64_t micro_batch) const = 0;
   // True if attention runs on a shard of the heads; then the two hooks below are called around it.
   virtual bool splits_heads() const = 0;
-  // Query heads [first, second) that this rank attends with; the same for key/value heads. Before open() too, by position.
-  virtual std::pair<int64_t, int64_t> head_range(const ParallelPlan& plan, int position, int64_t heads) const = 0;
+  // What the rank at this position attends with. Before open() too. REQUIRES heads to be a multiple of kv_heads.
+  virtual HeadShare head_share(const ParallelPlan& plan, int position, int64_t heads, int64_t kv_heads) const = 0;
   // Site "attention in" forward, and "attention out" backward: sequence shards -> head shards, all parts in one exchange.
   virtual void sequence_to_heads(std::span<const HeadExchange> parts) = 0;
-  // Site "attention out" forward, and "attention in" backward: head shards -> sequence shards.
+  // Site "attention out" forward, and "attention in" backward: head shards -> sequence shards. Of a head that several ranks hold
+  // (gradients of replicated keys and values) the sum is formed, in rank order.
   virtual void heads_to_sequence(std::span<const HeadExchange> parts) = 0;
 };
 
