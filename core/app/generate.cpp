@@ -29,7 +29,8 @@ int run_generate(Session& session) {
   const Job::Drain drain(inference.job());
   std::fputs(prompt.c_str(), stdout);
   generator.generate(tokens, verb.integer("tokens"),
-                     {verb.number("temperature"), verb.integer("top-k"), static_cast<uint64_t>(verb.integer("seed"))}, [&](int32_t token) {
+                     {verb.number("temperature"), verb.integer("top-k"), static_cast<uint64_t>(verb.integer("seed")), tokenizer->vocabulary()},
+                     [&](int32_t token) {
                        if (token == tokenizer->end_of_document()) return false;
                        const std::string text = tokenizer->decode(std::span<const int32_t>(&token, 1));
                        std::fwrite(text.data(), 1, text.size(), stdout);

@@ -294,7 +294,7 @@ class TrainRun {
     mean.install();
     std::vector<int32_t> prompt;
     tokenizer.encode(sample_prompt, prompt);
-    const std::vector<int32_t> tokens = generator.generate(prompt, 160, {0.7, 40, 1});
+    const std::vector<int32_t> tokens = generator.generate(prompt, 160, {0.7, 40, 1, tokenizer.vocabulary()});
     mean.restore();
     log_.info("sample: " + printable(sample_prompt + tokenizer.decode(tokens)));
   }

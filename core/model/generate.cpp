@@ -35,6 +35,7 @@ void check(std::span<const float> logits, const Sampling& sampling) {
 }  // namespace
 
 int32_t next_token(std::span<const float> logits, const Sampling& sampling, uint64_t position) {
+  if (sampling.vocabulary > 0) logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(sampling.vocabulary)));
   check(logits, sampling);
   if (sampling.temperature == 0.0) return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 

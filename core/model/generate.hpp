@@ -10,6 +10,7 @@ struct Sampling {
   double temperature = 1.0;  // 0: always the likeliest token
   int64_t top_k = 0;         // only the k likeliest are drawn from; 0 = all
   uint64_t seed = 1;
+  int64_t vocabulary = 0;  // only tokens below it are drawn, for a tokenizer that knows fewer than the model; 0 = all
 };
 
 // logits: of one row, in host memory, the true vocabulary only (no padding). position: of the token that is drawn; with the

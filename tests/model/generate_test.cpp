@@ -24,6 +24,14 @@ TEST(NextToken, GreedyTakesTheLowestOfEquals) {
   EXPECT_EQ(next_token(logits, {.temperature = 0.0}, 3), 1);
 }
 
+TEST(NextToken, NothingBeyondTheTokenizersVocabularyIsDrawn) {
+  EXPECT_EQ(next_token(logits, {.temperature = 0.0, .vocabulary = 1}, 3), 0);
+  const std::vector<double> share = shares({.vocabulary = 3}, 1000);
+  EXPECT_EQ(share[3] + share[4], 0);
+  EXPECT_GT(share[2], 0);
+  EXPECT_EQ(next_token(logits, {.temperature = 0.0, .vocabulary = 100}, 3), 1) << "more than there are is all";
+}
+
 TEST(NextToken, FollowsTheSoftmax) {
   for (const double temperature : {0.7, 1.0, 2.0}) {
     const std::vector<double> share = shares({.temperature = temperature}, 40000);
