@@ -9,6 +9,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "tests/support/module_file.hpp"
+
 namespace nsp_ops {
 
 namespace {
@@ -27,6 +29,10 @@ struct Found {
 };
 
 void load(const std::string& path, Found& found) {
+  if (!nsp::test::module_runs_here(path.substr(path.rfind('/') + 1))) {
+    found.refusals.push_back(path + ": for another processor");
+    return;
+  }
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     found.refusals.push_back(path + ": " + dlerror());

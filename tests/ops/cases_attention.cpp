@@ -33,7 +33,7 @@ constexpr Shape kShapes[] = {
     {"no_batch", 0, 3, 3, 2, 1, 4, true, 0, 0, false, 0},
     {"no_head_size", 1, 3, 3, 2, 1, 0, true, 0, 0, false, 0},
     {"one", 1, 1, 1, 1, 1, 1, true, 0, 0, false, 0},
-    {"blocks", 2, 150, 150, 4, 2, 64, true, 0, 0, false, 0},
+    {"blocks", 1, 150, 150, 2, 1, 64, true, 0, 0, false, 0},
     {"blocks_masks", 1, 131, 200, 2, 2, 24, true, 69, 70, true, 5},
     {"blocks_full", 1, 97, 129, 2, 1, 32, false, 0, 0, false, 0},
 };

@@ -8,21 +8,10 @@
 #include <stdexcept>
 #include <vector>
 
+#include "tests/support/module_file.hpp"
+
 namespace nsp::test {
 namespace {
-
-// The instruction set is part of the file's name, and a module for another processor must not be opened at all: its static
-// initialisers would run.
-bool runs_here(const std::string& file) {
-#if defined(__x86_64__)
-  if (file.find("x86_64_v4") != std::string::npos) return __builtin_cpu_supports("x86-64-v4");
-  if (file.find("x86_64_v3") != std::string::npos) return __builtin_cpu_supports("x86-64-v3");
-  if (file.find("x86_64_v2") != std::string::npos) return __builtin_cpu_supports("x86-64-v2");
-  return true;
-#else
-  return file.find("x86_64") == std::string::npos;
-#endif
-}
 
 std::vector<std::string> candidates(const std::string& path) {
   std::vector<std::string> files;
@@ -31,7 +20,7 @@ std::vector<std::string> candidates(const std::string& path) {
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
       const std::string name = entry.path().filename().string();
-      if (name.rfind("libnsp_backend_cpu_", 0) == 0 && name.ends_with(".so") && runs_here(name)) files.push_back(entry.path().string());
+      if (name.rfind("libnsp_backend_cpu_", 0) == 0 && name.ends_with(".so") && module_runs_here(name)) files.push_back(entry.path().string());
     }
   }
   return files;

@@ -310,14 +310,19 @@ TEST(FakeDevices, RanksAsThreads) {
   for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(results[rank], 100.0f + static_cast<float>(rank));
 }
 
-// A step of real ops, from random numbers to an optimizer's update, with the gradient made on a second stream.
-std::vector<float> computed_on(const nsp_backend* table, int rounds) {
+// A step of real ops, from random numbers to an optimizer's update, with the gradient made on a second stream; in bf16 with
+// master weights in fp32, or in fp32.
+std::vector<float> computed_on(const nsp_backend* table, int rounds, bool in_bf16) {
   constexpr int64_t n = 24, elements = n * n;
   Device device(table, "under test", 0, 1);
   Stream first(device), second(device);
-  Buffer memory(device, 6 * elements * 4, MemoryKind::device, "matrices"), pinned(device, elements * 4, MemoryKind::pinned, "result");
+  Buffer memory(device, 8 * elements * 4, MemoryKind::device, "matrices"), pinned(device, elements * 4, MemoryKind::pinned, "result");
   const auto vector = [&](int i) { return TensorView(static_cast<float*>(memory.data()) + i * elements, DType::f32, {elements}); };
   const auto matrix = [&](int i) { return vector(i).reshape({n, n}); };
+  const auto narrow = [&](int i) {  // four of them, behind the fp32 ones
+    return TensorView(static_cast<char*>(memory.data()) + 6 * elements * 4 + i * elements * 2, DType::bf16, {elements});
+  };
+  const auto narrow_matrix = [&](int i) { return narrow(i).reshape({n, n}); };
   Event weights_ready(device), gradient_ready(device);
   Ops(first).random_fill(vector(0), 1, 2, 0, 0.0f, 0.1f, true);
   for (int i = 1; i < 6; ++i) Ops(first).zero(vector(i));
@@ -325,8 +330,16 @@ std::vector<float> computed_on(const nsp_backend* table, int rounds) {
     Ops(first).random_fill(vector(1), 1, 3, static_cast<uint64_t>(round * elements), -1.0f, 2.0f, false);
     weights_ready.record(first);
     second.wait(weights_ready);
-    Ops(second).matmul(matrix(2), matrix(1), matrix(0), {.transpose_a = true});
-    Ops(second).gelu_forward(matrix(3), matrix(2));
+    if (in_bf16) {
+      for (int i = 0; i < 2; ++i) Ops(second).cast(narrow(i), vector(i));
+      Ops(second).matmul(narrow_matrix(2), narrow_matrix(1), narrow_matrix(0), {.transpose_a = true});
+      Ops(second).gelu_forward(narrow_matrix(3), narrow_matrix(2));
+      Ops(second).cast(vector(3), narrow(3));
+      Ops(second).matmul(matrix(3), narrow_matrix(3), narrow_matrix(1), {.accumulate = true});
+    } else {
+      Ops(second).matmul(matrix(2), matrix(1), matrix(0), {.transpose_a = true});
+      Ops(second).gelu_forward(matrix(3), matrix(2));
+    }
     gradient_ready.record(second);
     first.wait(gradient_ready);
     Ops(first).adamw(vector(0), vector(3), vector(4), vector(5), {1e-2f, 0.9f, 0.1f, 0.95f, 0.05f, 1e-8f, 0.1f, 1.0f, 1.0f, 1.0f});
@@ -340,10 +353,12 @@ std::vector<float> computed_on(const nsp_backend* table, int rounds) {
 TEST(FakeDeviceOnCpu, SameBitsAsTheRealDevice) {
   const nsp_backend* real = test::load_cpu_backend();
   const auto fake = make_fake_backend(real, 1 << 20, 11);
-  const std::vector<float> expected = computed_on(real, 200);
-  EXPECT_EQ(computed_on(fake->table(), 200), expected);
-  EXPECT_NE(computed_on(real, 199), expected);
-  for (float value : expected) ASSERT_TRUE(std::isfinite(value));
+  for (const bool in_bf16 : {false, true}) {
+    const std::vector<float> expected = computed_on(real, 200, in_bf16);
+    EXPECT_EQ(computed_on(fake->table(), 200, in_bf16), expected);
+    EXPECT_NE(computed_on(real, 199, in_bf16), expected);
+    for (float value : expected) ASSERT_TRUE(std::isfinite(value));
+  }
 }
 
 TEST(CpuBackend, SaysWhereItLooked) {
