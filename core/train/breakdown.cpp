@@ -60,6 +60,7 @@ EndReport summarize(std::span<const RankReport> reports, const RunFacts& facts) 
          {&Breakdown::total, &Breakdown::compute, &Breakdown::data, &Breakdown::optimizer, &Breakdown::exchanges, &Breakdown::averages,
           &Breakdown::vectors, &Breakdown::gather, &Breakdown::evaluation, &Breakdown::checkpoint, &Breakdown::hidden})
       end.mean.*part += report.time.*part / static_cast<double>(reports.size());
+  end.least = reports[static_cast<std::size_t>(largest(reports, [](const RankReport& r) { return -r.time.exposed(); }))].time;
   end.slowest = largest(reports, [](const RankReport& r) { return r.time.work(); });
   if (end.mean.work() > 0) end.imbalance = reports[static_cast<std::size_t>(end.slowest)].time.work() / end.mean.work();
   end.largest = largest(reports, [](const RankReport& r) { return r.peak_resident; });
@@ -94,17 +95,20 @@ std::vector<std::string> end_hints(const EndReport& end, const RunFacts& facts) 
   const Breakdown& b = end.mean;
   const auto percent = [&](double seconds) { return b.total > 0 ? 100.0 * seconds / b.total : 0.0; };
   const bool uneven = facts.ranks.size() > 1 && end.imbalance > 1.10;
-  if (percent(b.exposed()) > 20) {
-    const std::string what = formatted("ranks waited for communication %.0f%% of the time. ", percent(b.exposed()));
-    const double inside = b.exchanges + b.gather;
-    if (inside >= b.averages && inside >= b.vectors)
+  const Breakdown& w = end.least;
+  if (percent(w.exposed()) > 20) {
+    const std::string what = formatted(uneven ? "even the rank that waited least waited for communication %.0f%% of the time. "
+                                              : "ranks waited for communication %.0f%% of the time. ",
+                                       percent(w.exposed()));
+    const double inside = w.exchanges + w.gather;
+    if (inside >= w.averages && inside >= w.vectors)
       hints.push_back(what + "Most of it is inside the replicas: lower " + facts.parallel + ".degree, or keep a replica on one host");
-    else if (b.averages >= b.vectors && facts.sync == "ddp")
+    else if (w.averages >= w.vectors && facts.sync == "ddp")
       hints.push_back(what +
-                      "Most of it are gradient sums: --plugins desloc averages rarely, and a larger train.global_batch sums less often");
-    else if (b.averages >= b.vectors)
-      hints.push_back(what + "Most of it are averages of replicas: larger periods (" + facts.sync + ".kx, ku, kv) average less often");
-    else if (!uneven)
+                      "Most of it is for gradient sums: --plugins desloc averages rarely, and a larger train.global_batch sums less often");
+    else if (w.averages >= w.vectors)
+      hints.push_back(what + "Most of it is for averages of replicas: larger periods (" + facts.sync + ".kx, ku, kv) average less often");
+    else
       hints.push_back(what + "Most of it is agreeing at the end of steps: a larger train.global_batch makes steps longer");
   }
   if (uneven)

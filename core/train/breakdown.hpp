@@ -71,6 +71,7 @@ struct RunFacts {
 
 struct EndReport {
   Breakdown mean;        // over the ranks
+  Breakdown least;       // of the rank that waited least for others: what communication itself costs, whatever the ranks' speeds
   double imbalance = 1;  // largest work() over the mean one
   int slowest = 0;       // the rank of the largest
   double peak_resident = 0;

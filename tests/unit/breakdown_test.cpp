@@ -95,6 +95,9 @@ TEST(EndHints, AnUnevenRunNamesTheSlowRankAndItsHost) {
   const std::string hints = all_hints({rank_report(5, 3.5), rank_report(8.5, 0), rank_report(5, 3.5)}, facts_of(3));
   EXPECT_IN(hints, "rank 1 on node1 worked 35% longer than the mean");
   EXPECT_IN(hints, "train.threads");
+  EXPECT_EQ(hints.find("waited for communication"), std::string::npos);  // the others only waited for rank 1
+  EXPECT_IN(all_hints({rank_report(3, 6.4), rank_report(6, 3)}, facts_of(2)),
+            "even the rank that waited least waited for communication 31%");
 }
 
 TEST(EndHints, DataCheckpointsEvaluationAndTheRest) {
