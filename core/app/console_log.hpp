@@ -26,6 +26,7 @@ class ConsoleLog : public Log, public StatusLine {
 
  private:
   void erase();
+  void draw();
   bool prints_;
   std::unique_ptr<Terminal> terminal_;
   std::string status_;  // what is shown; empty: nothing

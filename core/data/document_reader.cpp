@@ -34,7 +34,7 @@ class TextFile {
 };
 
 constexpr std::size_t block_bytes = std::size_t{1} << 20;
-constexpr std::size_t longest_line = std::size_t{64} << 20;
+constexpr std::size_t longest_line = std::size_t{64} << 20;  // also in the text of the error
 
 // One line of a JSONL file; nothing for a blank one.
 void read_line(const std::string& path, int64_t number, std::string_view line, const std::string& text_key,
@@ -53,9 +53,10 @@ void read_line(const std::string& path, int64_t number, std::string_view line, c
 // The line as far as it is read, longer by some text.
 void lengthen(std::string& line, std::string_view text, const std::string& path, int64_t number) {
   if (line.size() + text.size() > longest_line)
-    throw Error(ErrorKind::input, path + " line " + std::to_string(number) + ": longer than " + std::to_string(longest_line >> 20) +
-                                      " MiB. A .jsonl file has one JSON object a line, and a line is read whole. Put that document into a "
-                                      "text file of its own, or check that the file has line ends.");
+    throw Error(ErrorKind::input,
+                path + " line " + std::to_string(number) +
+                    ": it is longer than 64 MiB. A .jsonl file has one JSON object a line, and a line is read whole. Put that "
+                    "document into a text file of its own, or check that the file has line ends.");
   line += text;
 }
 

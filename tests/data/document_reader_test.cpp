@@ -62,7 +62,7 @@ TEST(DocumentReader, JsonLinesMayBeLongButNotEndless) {
   write_text(folder / "a.jsonl", "{\"text\":\"" + text + "\"}\r\n{\"text\":\"b\"}");
   EXPECT_EQ(read(folder / "a.jsonl"), (Documents{text, "b"}));
   write_text(folder / "a.jsonl", "{\"text\":\"b\"}\n{\"text\":\"" + std::string((64 << 20) + 1, 'x'));
-  EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, read(folder / "a.jsonl")), "a.jsonl line 2: longer than 64 MiB");
+  EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, read(folder / "a.jsonl")), "a.jsonl line 2: it is longer than 64 MiB");
 }
 
 TEST(DocumentReader, TextFilesAreKeptByteForByte) {
