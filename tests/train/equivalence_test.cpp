@@ -3,9 +3,9 @@
 
 #include <cmath>
 #include <cstring>
-#include <mutex>
 
 #include "core/tensor/core_states.hpp"
+#include "tests/train/compare_runs.hpp"
 #include "tests/train/llmc_tiny.hpp"
 
 namespace nsp::test {
@@ -18,52 +18,6 @@ LocalSettings base(int steps) {
   s.global_batch = 8;
   return s;
 }
-
-void expect_losses(const LocalResult& a, const LocalResult& b, double relative) {
-  ASSERT_EQ(a.metrics.size(), b.metrics.size());
-  for (std::size_t i = 0; i < a.metrics.size(); ++i)
-    for (const char* key : {"loss", "grad_norm"}) {
-      const double x = json_number(a.metrics[i], key), y = json_number(b.metrics[i], key);
-      if (std::isnan(x) && std::isnan(y)) continue;
-      EXPECT_NEAR(x, y, relative * std::abs(x)) << key << ", line " << i;
-    }
-}
-
-void expect_same_bits(const LocalResult& a, const LocalResult& b) {
-  ASSERT_EQ(a.model.size(), b.model.size());
-  for (const auto& [name, values] : a.model) {
-    const std::vector<float>& other = b.model.at(name);
-    ASSERT_EQ(values.size(), other.size()) << name;
-    EXPECT_EQ(0, std::memcmp(values.data(), other.data(), values.size() * sizeof(float))) << name;
-  }
-}
-
-// Owned gradient sums of a step, collected from all ranks into whole tensors.
-class GradientRecorder {
- public:
-  void record(TrainParts& parts) {
-    for (const Range& own : parts.owned()) {
-      if (own.empty()) continue;
-      const TensorView view = parts.arena.view(gradients_state, own);
-      Buffer host(parts.device, view.bytes(), MemoryKind::pinned, "gradients for a test");
-      parts.stream.copy(host.data(), view.data(), view.bytes());
-      parts.wait.wait(*record_event(parts.device, parts.stream, "gradients"));
-      std::lock_guard lock(mutex_);
-      for (const ParamPiece& piece : parts.model.table().pieces(own)) {
-        const Param& param = parts.model.table().param(piece.param);
-        std::vector<float>& values = gradients_[param.name];
-        values.resize(static_cast<std::size_t>(param.elements()));
-        std::memcpy(values.data() + piece.offset_in_param, static_cast<const float*>(host.data()) + (piece.range.lo - own.lo),
-                    static_cast<std::size_t>(piece.range.size()) * sizeof(float));
-      }
-    }
-  }
-  const std::map<std::string, std::vector<float>>& gradients() const { return gradients_; }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, std::vector<float>> gradients_;
-};
 
 TEST(Equivalence, TwoRanksDdpAreOneRankWithTwiceTheMicroSteps) {
   LocalSettings one = base(20), two = base(20);
@@ -105,16 +59,7 @@ TEST_P(AutospDegree, LossesAndEveryGradientAreThoseOfDegreeOne) {
   };
   const LocalResult a = run_local(one), b = run_local(many);
   expect_losses(a, b, 1e-5);
-  ASSERT_EQ(one_gradients.gradients().size(), many_gradients.gradients().size());
-  for (const auto& [name, g] : one_gradients.gradients()) {
-    const std::vector<float>& h = many_gradients.gradients().at(name);
-    double difference = 0, norm = 0;
-    for (std::size_t i = 0; i < g.size(); ++i) {
-      difference += std::pow(static_cast<double>(g[i]) - h[i], 2);
-      norm += std::pow(static_cast<double>(g[i]), 2);
-    }
-    EXPECT_LE(std::sqrt(difference), 1e-5 * std::sqrt(norm)) << name;
-  }
+  expect_close_gradients(one_gradients, many_gradients, 1e-5);
   for (std::size_t r = 1; r < b.weight_hashes.size(); ++r) EXPECT_EQ(b.weight_hashes[0], b.weight_hashes[r]);
 }
 
