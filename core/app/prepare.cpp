@@ -1,6 +1,7 @@
 // nsp_app prepare: text to token shards.
 #include "core/data/prepare.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -10,10 +11,13 @@
 #include <utility>
 
 #include "core/app/verbs.hpp"
+#include "core/discover/host.hpp"
 #include "core/train/signals.hpp"
 
 namespace nsp {
 namespace {
+
+constexpr int most_threads = 16;  // by default: more only make a disk seek
 
 struct Interrupted {
   int signal;
@@ -78,6 +82,8 @@ int run_prepare(Session& session) {
   options.text_key = verb.text("text-key");
   options.val_fraction = verb.number("val-fraction");
   options.seed = static_cast<uint64_t>(verb.integer("seed"));
+  options.threads = verb.text("threads") == "auto" ? std::clamp(static_cast<int>(read_host().cores.count()), 1, most_threads)
+                                                   : static_cast<int>(parse::integer(verb.text("threads")));
   if (options.inputs.empty())
     throw Error(ErrorKind::usage,
                 "prepare needs --input. There is no text to read. Name files, folders or globs: nsp_app prepare --input 'src/**/*.py' "

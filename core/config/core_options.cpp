@@ -170,6 +170,9 @@ std::vector<OptionRow> verb_rows(const std::string& verb) {
         row("prepare", "text-key", "string", "text", "member of a JSONL object that holds the text"),
         between(0, 0.9, row("prepare", "val-fraction", "float", "0.05", "part of the documents that is held out")),
         at_least(0, row("prepare", "seed", "int", "1", "seed that chooses the held-out documents")),
+        between(
+            1, 256,
+            row("prepare", "threads", "auto|int", "auto", "files read at once; auto = the cores that it may use; the output is the same")),
     };
   } else if (verb == "generate") {
     rows = {

@@ -13,70 +13,19 @@
 #include "core/data/file_search.hpp"
 #include "core/data/split_writer.hpp"
 #include "core/data/staged_folder.hpp"
+#include "core/data/survey.hpp"
 #include "nsp/error.hpp"
 
 namespace nsp {
 namespace {
 
-struct TextFileFacts {
-  std::string path;
-  int64_t documents = 0, bytes = 0;
-};
-
-// Tells the caller how far the two readings are.
-class Meter {
- public:
-  Meter(const PrepareOptions& options, const std::vector<std::string>& files) : tell_(options.progress) {
-    std::error_code unknown;  // counts as nothing; the reader says what is wrong
-    for (const std::string& file : files)
-      if (const auto bytes = std::filesystem::file_size(file, unknown); !unknown) total_ += 2 * static_cast<int64_t>(bytes);
-  }
-  void add(int64_t bytes) {
-    done_ += bytes;
-    if (tell_) tell_(done_, std::max(total_, done_));
-  }
-  // Files that gave nothing are not read again.
-  void expect(int64_t more) { total_ = done_ + more; }
-
- private:
-  const std::function<void(int64_t, int64_t)>& tell_;
-  int64_t total_ = 0, done_ = 0;
-};
-
-// What the first reading finds: enough to decide every document's split before the first token is written.
-struct Survey {
-  std::vector<TextFileFacts> files;
-  std::vector<uint64_t> hashes;  // one per document, in order
-  std::map<std::string, int64_t> skipped;
-};
-
-void survey_file(const std::string& path, const PrepareOptions& options, Survey& survey, Meter& meter) {
-  const FileContent content = content_of(path);
-  if (content != FileContent::text) {
-    ++survey.skipped[content == FileContent::empty ? "empty files" : "binary files"];
-    return;
-  }
-  TextFileFacts file{path, 0, 0};
-  ContentHash hash(options.seed);
-  bool any = false;
-  const auto piece = [&](std::string_view text, bool ends) {
-    hash.add(text.data(), text.size());
-    any = any || !text.empty();
-    if (!ends) return;
-    if (any) {
-      survey.hashes.push_back(hash.value());
-      ++file.documents;
-    } else {
-      ++survey.skipped["empty documents"];
-    }
-    hash = ContentHash(options.seed);
-    any = false;
-  };
-  read_documents(path, options.text_key, piece, [&](std::size_t bytes) {
-    file.bytes += static_cast<int64_t>(bytes);
-    meter.add(static_cast<int64_t>(bytes));
-  });
-  if (file.documents > 0) survey.files.push_back(std::move(file));
+// Of both readings; a file whose size is not known counts as nothing, and its reader says what is wrong.
+int64_t bytes_to_read(const std::vector<std::string>& files) {
+  int64_t total = 0;
+  std::error_code unknown;
+  for (const std::string& file : files)
+    if (const auto bytes = std::filesystem::file_size(file, unknown); !unknown) total += 2 * static_cast<int64_t>(bytes);
+  return total;
 }
 
 std::string listed(const std::map<std::string, int64_t>& skipped) {
@@ -85,13 +34,12 @@ std::string listed(const std::map<std::string, int64_t>& skipped) {
   return text;
 }
 
-Survey survey_inputs(const PrepareOptions& options, FoundFiles found, Meter& meter) {
-  Survey survey;
-  survey.skipped = std::move(found.skipped);
-  for (const std::string& path : found.files) survey_file(path, options, survey, meter);
+Survey survey_inputs(const PrepareOptions& options, const FoundFiles& found, ReadMeter& meter) {
+  Survey survey = survey_files(found.files, {options.text_key, options.seed, options.threads}, meter);
+  for (const auto& [why, count] : found.skipped) survey.skipped[why] += count;
   int64_t bytes = 0;
   for (const TextFileFacts& file : survey.files) bytes += file.bytes;
-  meter.expect(bytes);
+  meter.expect(bytes);  // files that gave nothing are not read again
   if (survey.hashes.empty())
     throw Error(ErrorKind::input, "there is no text to prepare (empty corpus). Nothing was left of the inputs after passing over " +
                                       listed(survey.skipped) + ". Give text files with --input.");
@@ -137,7 +85,7 @@ class PieceEncoder {
 // The second reading: every document's tokens go to its split.
 class Preparation {
  public:
-  Preparation(const PrepareOptions& options, const Tokenizer& tokenizer, const Survey& survey, const std::string& folder, Meter& meter)
+  Preparation(const PrepareOptions& options, const Tokenizer& tokenizer, const Survey& survey, const std::string& folder, ReadMeter& meter)
       : options_(options),
         tokenizer_(tokenizer),
         survey_(survey),
@@ -236,7 +184,7 @@ class Preparation {
   const PrepareOptions& options_;
   const Tokenizer& tokenizer_;
   const Survey& survey_;
-  Meter& meter_;
+  ReadMeter& meter_;
   SplitWriter train_, val_;
 };
 
@@ -262,12 +210,12 @@ PrepareReport prepare(const PrepareOptions& options) {
     throw Error(ErrorKind::usage,
                 "prepare needs an input and an output. One of them is missing. Use: nsp_app prepare --input notes/ --output "
                 "data/mine");
-  FoundFiles found = find_files(options.inputs, [&](const std::filesystem::path& folder) {
+  const FoundFiles found = find_files(options.inputs, [&](const std::filesystem::path& folder) {
     return StagedFolder::belongs_to(folder, options.output) || is_prepared_folder(folder.string());
   });
   StagedFolder staged(options.output);  // before the text is read: a bad place is known at once
-  Meter meter(options, found.files);
-  const Survey survey = survey_inputs(options, std::move(found), meter);
+  ReadMeter meter(options.progress, bytes_to_read(found.files));
+  const Survey survey = survey_inputs(options, found, meter);
 
   PrepareReport report;
   report.output = options.output;

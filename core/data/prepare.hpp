@@ -7,7 +7,7 @@
 // equal, one is kept and the end of its tokens is held out.
 //
 // The output folder (prepared_index.hpp) appears whole or not at all; equal inputs and options give equal bits. Text is read twice
-// (hashes, then tokens) in blocks: memory is 8 bytes per document and small buffers.
+// (hashes, several files at once; then tokens) in blocks: memory is 8 bytes per document and small buffers.
 // Errors: Error(usage) for bad options; Error(input): no text at all, unreadable file, bad JSONL line, output cannot be made or must not be
 // replaced, a file changed meanwhile; Error(io): a write failed (full disk).
 #pragma once
@@ -30,6 +30,7 @@ struct PrepareOptions {
   uint64_t seed = 1;           // of the held-out choice
   std::string text_key = "text";
   int64_t shard_tokens = int64_t{1} << 27;  // at most, per shard
+  int threads = 1;                          // of the first reading; the output does not depend on it
   // Told how many of how many bytes are read, both readings together, after each MiB. What it throws ends the preparation, and nothing
   // is left behind.
   std::function<void(int64_t done, int64_t total)> progress;

@@ -127,6 +127,7 @@ TEST(Prepare, ProgressRisesToTheEndAndMayEndIt) {
   EXPECT_GE(calls, 8);
   for (const int64_t limit : {1 << 20, 6 << 20}) {  // in the first and in the second reading
     options.output = folder / "ended";
+    options.threads = limit == 1 << 20 ? 3 : 1;
     options.progress = [&](int64_t done, int64_t) {
       if (done >= limit) throw 42;
     };

@@ -47,6 +47,51 @@ TEST(Prepare, TwiceGivesEqualBits) {
   EXPECT_EQ(first.index.fingerprint(), read_prepared_index(folder / "b").fingerprint());
 }
 
+TEST(Prepare, ThreadsDoNotChangeABit) {
+  const TemporaryFolder folder;
+  plant(folder, 60);
+  write_text(folder / "text/empty", "");
+  write_text(folder / "text/binary", std::string(100, '\0'));
+  for (int f = 0; f < 6; ++f) {
+    std::string lines;
+    for (int i = 0; i < 50 * f; ++i) lines += "{\"text\":\"" + (i % 7 == 0 ? "" : std::to_string(1000 * f + i)) + "\"}\n";
+    write_text(folder / ("text/" + std::to_string(f) + ".jsonl"), lines);
+  }
+  auto options = options_of({folder / "text"}, folder / "one", 0.2);
+  const PrepareReport one = prepare(options);
+  for (const int threads : {2, 4, 16}) {
+    options.output = folder / "many";
+    options.threads = threads;
+    int64_t last = 0;
+    options.progress = [&](int64_t done, int64_t total) {
+      EXPECT_LE(done, total);
+      last = done;
+    };
+    const PrepareReport many = prepare(options);
+    EXPECT_GT(last, 0);
+    EXPECT_EQ(many.skipped, one.skipped);
+    EXPECT_EQ(many.documents, one.documents);
+    ASSERT_EQ(names_in(folder / "many"), names_in(folder / "one"));
+    for (const std::string& name : names_in(folder / "one"))
+      EXPECT_EQ(read_text(folder / ("many/" + name)), read_text(folder / ("one/" + name))) << name;
+  }
+}
+
+TEST(Prepare, OfSeveralBadFilesTheFirstIsNamedWhateverTheThreads) {
+  const TemporaryFolder folder;
+  plant(folder, 30);
+  for (const char* name : {"b", "c", "d", "e"}) write_text(folder / ("text/" + std::string(name) + ".jsonl"), "{\"text\":1}\n");
+  std::string late;
+  for (int i = 0; i < 20000; ++i) late += "{\"text\":\"a\"}\n";
+  write_text(folder / "text/a.jsonl", late + "{\"text\":1}\n");  // found last
+  for (const int threads : {1, 4}) {
+    auto options = options_of({folder / "text"}, folder / "out");
+    options.threads = threads;
+    EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, prepare(options)), "a.jsonl line 20001");
+    EXPECT_EQ(names_in(folder.path()), Documents{"text"});
+  }
+}
+
 TEST(Prepare, SplitFollowsContentAndSeedNotNames) {
   const TemporaryFolder folder;
   plant(folder, 100);
