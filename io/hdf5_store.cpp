@@ -93,6 +93,7 @@ void Hdf5Store::commit(int64_t step, const std::string& run, const Attributes& a
   sync_directory(folder);
   sync_directory(dir_);
   sync_directory(parent_of(dir_));
+  last_commit_ = step;
   remove_strangers(folder, shards);
 }
 
@@ -119,6 +120,10 @@ void Hdf5Store::prune(int keep, int64_t keep_every) {
   int kept = 0;
   for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
     const std::string folder = where(*at);
+    if (last_commit_ >= 0 && *at > last_commit_ && has_manifest(folder)) {
+      remove_step(folder);
+      continue;
+    }
     if (!has_manifest(folder) || !readable(folder)) {
       if (kept > 0) remove_step(folder);  // older than a good one: a left-over; newer: perhaps being written, or worth a look
       continue;

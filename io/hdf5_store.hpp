@@ -18,12 +18,14 @@ class Hdf5Store : public CheckpointStore {
   void rollback(int64_t step) noexcept override;
   std::vector<int64_t> list() override;
   std::unique_ptr<CheckpointReader> open(int64_t step) override;
-  // The newest readable checkpoint is always kept; one whose manifest is torn does not count as kept.
+  // The newest readable checkpoint is always kept; one whose manifest is torn does not count as kept. Checkpoints beyond the one
+  // that this store committed last are removed: the run went on from an earlier one, and their course is not its own any more.
   void prune(int keep, int64_t keep_every) override;
   std::string where(int64_t step) const override;
 
  private:
   std::string dir_;
+  int64_t last_commit_ = -1;
 };
 
 }  // namespace nsp

@@ -33,6 +33,7 @@ struct MemoryStore::State {
   std::map<int64_t, std::map<int, Bytes>> uncommitted;  // step -> rank -> pieces
   std::map<Operation, int> fail_after;                  // calls left until the one that fails
   int64_t free_bytes = INT64_MAX;
+  int64_t last_commit = -1;  // of the run that writes
 
   // REQUIRES mutex held.
   void count(Operation operation, const std::string& what) {
@@ -140,6 +141,7 @@ void MemoryStore::commit(int64_t step, const std::string& run, const Attributes&
   }
   state_->uncommitted.erase(step);
   state_->committed[step] = std::move(made);
+  state_->last_commit = step;
 }
 
 void MemoryStore::rollback(int64_t step) noexcept {
@@ -166,6 +168,7 @@ std::unique_ptr<CheckpointReader> MemoryStore::open(int64_t step) {
 
 void MemoryStore::prune(int keep, int64_t keep_every) {
   std::lock_guard lock(state_->mutex);
+  if (state_->last_commit >= 0) state_->committed.erase(state_->committed.upper_bound(state_->last_commit), state_->committed.end());
   int kept = 0;
   bool newest_found = false;
   std::vector<int64_t> gone;

@@ -1,5 +1,6 @@
 #include "core/app/inference.hpp"
 
+#include "core/app/open_checkpoint.hpp"
 #include "core/tensor/core_states.hpp"
 
 namespace nsp {
@@ -8,7 +9,7 @@ Inference::Inference(Session& session) : world_(session, true) {
   session.configure({});
   const Options& run = session.config().section("run");
   const std::string resume = run.text("resume");
-  reader_ = open_checkpoint(resume == "auto" ? run.text("dir") : resume);
+  reader_ = open_checkpoint(resume == "auto" ? run.text("dir") : resume, session.log());
   const Attributes& attributes = reader_->attributes();
   if (attributes.count("config")) stored_ = read_stored(attributes.at("config"));
   model_ = std::make_unique<Transformer>(parse_spec(attributes.count("model") ? attributes.at("model") : ""));

@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-#include "io/hdf5_store.hpp"
+#include "core/app/open_checkpoint.hpp"
 
 namespace nsp {
 namespace {
@@ -128,33 +128,7 @@ ModelSpec parse_spec(const std::string& text) {
   return s;
 }
 
-std::unique_ptr<CheckpointReader> open_checkpoint(const std::string& path) {
-  namespace fs = std::filesystem;
-  const std::string name = fs::path(path).lexically_normal().filename().string();
-  if (name.rfind("step_", 0) == 0) {
-    const std::string digits = name.substr(5);
-    if (digits.empty() || !std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; }))
-      throw Error(
-          ErrorKind::usage,
-          path + " is not a checkpoint. A checkpoint's folder is named step_ and eight digits. Name one of them, or a run directory.");
-    Hdf5Store store(fs::path(path).lexically_normal().parent_path().string());
-    return store.open(std::stoll(digits));
-  }
-  Hdf5Store store(path + "/checkpoints");
-  std::string failures;
-  std::vector<int64_t> steps = store.list();
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    try {
-      return store.open(*step);
-    } catch (const Error& e) {
-      failures += std::string(" ") + e.what();
-    }
-  }
-  throw Error(ErrorKind::input, "no usable checkpoint in " + path + "." + (failures.empty() ? " There is none in it." : failures) +
-                                    " Name a run directory that holds one (--run.dir), or train first.");
-}
-
-ModelSource model_source(const Config& config, const std::optional<ModelSpec>& resumed) {
+ModelSource model_source(const Config& config, const std::optional<ModelSpec>& resumed, Log& log) {
   ModelSource out;
   if (resumed) {
     out.spec = *resumed;
@@ -181,7 +155,7 @@ ModelSource model_source(const Config& config, const std::optional<ModelSpec>& r
     s.context = out.llmc->context;
     out.spec = s.completed();
   } else if (std::filesystem::is_directory(init)) {
-    out.checkpoint = open_checkpoint(init);
+    out.checkpoint = open_checkpoint(init, log);
     const auto it = out.checkpoint->attributes().find("model");
     out.spec = parse_spec(it == out.checkpoint->attributes().end() ? "" : it->second);
   } else {

@@ -12,6 +12,7 @@
 #include "core/train/restore.hpp"
 #include "io/llmc_file.hpp"
 #include "nsp/checkpoint_store.hpp"
+#include "nsp/log.hpp"
 
 namespace nsp {
 
@@ -25,13 +26,10 @@ struct ModelSource {
 
 // Error(usage): what was given disagrees with the file or the family, or sizes that cannot be. Error(input): the file cannot be used.
 // resumed: weights come from a checkpoint of this run anyway, so the file is not opened and the sizes are the stored ones.
-ModelSource model_source(const Config& config, const std::optional<ModelSpec>& resumed);
+ModelSource model_source(const Config& config, const std::optional<ModelSpec>& resumed, Log& log);
 
 // A spec as one line of "key=value", for the checkpoint; and back, also from lines of earlier versions, which have fewer keys.
 std::string spec_text(const ModelSpec& spec);
 ModelSpec parse_spec(const std::string& text);
-
-// Opens the newest good checkpoint of a run directory, or the one of a step folder. Error(input) if there is none.
-std::unique_ptr<CheckpointReader> open_checkpoint(const std::string& path);
 
 }  // namespace nsp

@@ -13,7 +13,7 @@ int run_plan(Session& session) {
   const Options &verb = config.section("plan"), &train = config.section("train");
   const Session::PolicySet set = session.create_policies();
   const Policies policies = set.refs();
-  const ModelSource source = model_source(config, {});
+  const ModelSource source = model_source(config, {}, session.log());
   Transformer model(source.spec);
   const HostInfo host = read_host();
   PlanQuestion q;

@@ -6,17 +6,20 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/app/model_source.hpp"
+#include "core/app/open_checkpoint.hpp"
 #include "io/hdf5_store.hpp"
 
 namespace nsp {
 namespace fs = std::filesystem;
 namespace {
 
-// A damaged checkpoint has a line for each piece; the first one names the shard and the cause, checkpoint verify prints all.
-std::string first_line(const std::string& damage) {
-  const std::size_t end = damage.find('\n');
-  return end == std::string::npos ? damage : damage.substr(0, end) + " More is damaged: nsp_app checkpoint verify lists all.";
+// FNV-1a; 0 for a file that cannot be read.
+uint64_t hash_of_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return 0;
+  uint64_t hash = 14695981039346656037ULL;
+  for (char c; in.get(c);) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash;
 }
 
 }  // namespace
@@ -45,8 +48,15 @@ RunDirectory::RunDirectory(Session& session, World& world, const std::string& pa
   int32_t kind_of_rank0 = static_cast<int32_t>(kind);
   broadcast_now(world.comm(), world.wait(), &kind_of_rank0, sizeof kind_of_rank0, 0);
   world.agree(static_cast<ErrorKind>(kind_of_rank0), failure);
-  std::error_code ignored;
-  if (!fs::exists(path_ + "/lock", ignored))
+  // The lock that rank 0 has just written, not some other job's in a folder of the same name on another host's own disk.
+  uint64_t lock = lock_ ? hash_of_file(path_ + "/lock") : 0;
+  broadcast_now(world.comm(), world.wait(), &lock, sizeof lock, 0);
+  bool seen = false;
+  for (int attempt = 0; attempt < 50 && !seen; ++attempt) {  // a network file system may show it a little later
+    if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    seen = lock != 0 && hash_of_file(path_ + "/lock") == lock;
+  }
+  if (!seen)
     failure = "rank " + std::to_string(world.rank()) + " on host " + world.host().name + " does not see the run directory " + path_ +
               " that rank 0 made. All ranks must share it. Choose a directory on a shared file system with --run.dir.";
   world.agree(ErrorKind::usage, failure);
@@ -75,54 +85,69 @@ void RunDirectory::beat() {
   }
 }
 
+namespace {
+
+// Rank 0: the step to go on from, -1 for a new run.
+int64_t choose_step(Session& session, CheckpointStore& store, const std::string& place, const std::string& resume, int64_t named_step) {
+  if (named_step >= 0) {
+    if (const std::string damage = damage_of(*store.open(named_step), Needed::everything); !damage.empty())
+      throw Error(ErrorKind::input, damage);
+    return named_step;
+  }
+  const std::vector<int64_t> steps = store.list();
+  if (resume == "never") {
+    if (steps.empty()) return -1;
+    throw Error(ErrorKind::usage, "run.resume = never, and " + place +
+                                      " holds checkpoints. A new run would overwrite them. Choose another --run.dir, or move them away.");
+  }
+  std::vector<std::string> passed_over;
+  const std::unique_ptr<CheckpointReader> reader = newest_good(store, Needed::everything, passed_over);
+  for (const std::string& line : passed_over) session.log().warning(line);
+  if (reader) return reader->step();
+  if (!steps.empty())
+    throw Error(ErrorKind::input, "none of the " + std::to_string(steps.size()) + " checkpoints in " + place +
+                                      " can be used (see above). Restore one from a copy, or choose another --run.dir to start anew.");
+  if (resume != "auto")
+    throw Error(ErrorKind::input,
+                "run.resume = " + resume + " holds no checkpoint. It names what the run goes on from. Correct the path, or leave it out.");
+  return -1;
+}
+
+// Rank 0: what the run leaves behind when it goes on from a checkpoint that is not the last.
+void warn_of_later_steps(Session& session, const RunDirectory& directory, int64_t step) {
+  std::string later;
+  for (const int64_t other : Hdf5Store(directory.checkpoints()).list())
+    if (other > step) later.append(later.empty() ? "" : ", ").append(std::to_string(other));
+  if (!later.empty())
+    session.log().warning("the run goes on from step " + std::to_string(step) + ", and " + directory.checkpoints() +
+                          " holds later checkpoints (" + later +
+                          "). They are removed when the next one is written. Move them away to keep them.");
+}
+
+}  // namespace
+
 ResumePoint find_resume_point(Session& session, World& world, const RunDirectory& directory, const std::string& resume) {
-  Hdf5Store store(directory.checkpoints());
+  const bool named = resume != "auto" && resume != "never";
+  const CheckpointPath place = named ? checkpoint_path(resume) : CheckpointPath{directory.checkpoints(), -1};
+  Hdf5Store store(place.folder);
   int64_t step = -1;
   std::string failure;
-  const bool named = resume != "auto" && resume != "never";
   if (world.rank() == 0) {
     try {
-      if (named) {
-        const std::string damage = open_checkpoint(resume)->verify();
-        if (!damage.empty()) throw Error(ErrorKind::input, first_line(damage));
-      } else {
-        const std::vector<int64_t> steps = store.list();
-        if (resume == "never" && !steps.empty())
-          throw Error(ErrorKind::usage,
-                      "run.resume = never, and " + directory.path() +
-                          " holds checkpoints. A new run would overwrite them. Choose another --run.dir, or move them away.");
-        for (auto s = steps.rbegin(); s != steps.rend() && step < 0; ++s) {
-          std::string damage;
-          try {
-            damage = store.open(*s)->verify();
-          } catch (const Error& e) {
-            damage = e.what();
-          }
-          if (damage.empty()) {
-            step = *s;
-          } else {
-            session.log().warning("the checkpoint " + store.where(*s) + " cannot be used and is passed over: " + first_line(damage));
-          }
-        }
-        if (step < 0 && !steps.empty())
-          throw Error(ErrorKind::input,
-                      "none of the " + std::to_string(steps.size()) + " checkpoints in " + directory.checkpoints() +
-                          " can be used (see above). Restore one from a copy, or choose another --run.dir to start anew.");
-      }
+      step = choose_step(session, store, resume == "never" ? directory.path() : place.folder, resume, place.step);
     } catch (const Error& e) {
       failure = e.what();
       step = e.kind() == ErrorKind::usage ? -2 : -3;
     }
   }
+  if (step >= 0) warn_of_later_steps(session, directory, step);
   broadcast_now(world.comm(), world.wait(), &step, sizeof step, 0);
   world.agree(step == -2 ? ErrorKind::usage : ErrorKind::input, failure);
   ResumePoint out;
-  if (named) out.reader = open_checkpoint(resume);
-  if (step >= 0) out.reader = store.open(step);
-  if (out.reader) {
-    const auto it = out.reader->attributes().find("config");
-    if (it != out.reader->attributes().end()) out.config = read_stored(it->second);
-  }
+  if (step < 0) return out;
+  out.reader = store.open(step);
+  const auto it = out.reader->attributes().find("config");
+  if (it != out.reader->attributes().end()) out.config = read_stored(it->second);
   return out;
 }
 

@@ -112,7 +112,7 @@ class TrainRun {
     log_.info(device_.share.text);
     std::optional<ModelSpec> stored;
     if (from_.reader) stored = parse_spec(from_.reader->attributes().at("model"));
-    source_ = model_source(config, stored);
+    source_ = model_source(config, stored, log_);
     const std::string context = config.section("train").text("context");
     context_ = context == "auto" ? source_.spec.context : parse::integer(context);
     data_ = open_training_data(session_, world_, directory_, source_.spec, context_, !from_.reader);

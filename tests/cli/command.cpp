@@ -70,10 +70,15 @@ bool Background::wait_for(const std::string& text, double seconds) {
   const auto begin = Clock::now();
   while (since(begin) < seconds) {
     if (output().find(text) != std::string::npos) return true;
-    if (!reaped_ && waitid(P_PID, static_cast<id_t>(pid_), nullptr, WEXITED | WNOHANG | WNOWAIT) != 0) return false;
+    if (ended()) return output().find(text) != std::string::npos;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return false;
+}
+
+bool Background::ended() const {
+  siginfo_t info{};
+  return reaped_ || waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == pid_;
 }
 
 void Background::signal(int number) {

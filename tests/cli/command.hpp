@@ -28,6 +28,7 @@ class Background {
   Background& operator=(const Background&) = delete;
   pid_t pid() const noexcept { return pid_; }              // of the shell's exec: the command itself
   bool wait_for(const std::string& text, double seconds);  // until the output so far contains the text
+  bool ended() const;                                      // without waiting for it
   void signal(int number);                                 // to the command
   void kill_all();                                         // SIGKILL to its whole process group
   Said wait(double seconds);

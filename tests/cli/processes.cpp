@@ -3,9 +3,12 @@
 #include <dirent.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include "tests/cli/command.hpp"
 
@@ -57,6 +60,17 @@ void kill_tree(pid_t root) {
   const std::vector<pid_t> below = descendants(root);
   ::kill(root, SIGKILL);
   for (pid_t pid : below) ::kill(pid, SIGKILL);
+}
+
+void wait_until_gone(const std::vector<pid_t>& processes) {
+  for (int attempt = 0; attempt < 60000; ++attempt) {
+    const std::vector<Process> living = all_processes();
+    const bool gone = std::none_of(living.begin(), living.end(), [&](const Process& p) {
+      return std::find(processes.begin(), processes.end(), p.pid) != processes.end();
+    });
+    if (gone) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 }  // namespace nsp::test

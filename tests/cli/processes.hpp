@@ -13,4 +13,7 @@ std::vector<pid_t> descendants(pid_t root);
 // SIGKILL to root and to everything below it, the launcher first, so that it cannot clean up.
 void kill_tree(pid_t root);
 
+// Until none of them runs any more: a process that was killed while it writes may still take a moment. A zombie has ended.
+void wait_until_gone(const std::vector<pid_t>& processes);
+
 }  // namespace nsp::test

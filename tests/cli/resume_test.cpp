@@ -172,6 +172,36 @@ TEST(KilledWhileItWritesACheckpoint, GoesOnFromTheOneBefore) {
   expect_good_checkpoints(torn);
 }
 
+// Another number of processes each time, then other plug-ins; what becomes of each state is printed once and logged.
+TEST(AnotherLayout, EachStateIsMergedOrNewOrDroppedAndSaidOnce) {
+  const TempFolder folder;
+  const std::string run_dir = folder / "run";
+  const auto start = [&](int processes, const std::string& plugins, int steps) {
+    const Said said = run(ranks(processes) + " --plugins " + plugins + tiny_run(run_dir, steps), patience);
+    EXPECT_EQ(said.code, 0) << said.out;
+    return said;
+  };
+  start(2, "desloc --desloc.kx 3 --desloc.ku 9 --desloc.kv 18", 10);
+  Said said = start(3, "desloc", 12);
+  for (const char* kind : {"weights", "adamw.m", "adamw.v"})
+    EXPECT_EQ(said.count("\n  " + std::string(kind) + ": weighted mean of 2 replicas\n"), 1) << said.out;
+  EXPECT_TRUE(said.contains("shares: 2 2 -> 2 1 1")) << said.out;
+  said = start(1, "desloc", 14);
+  EXPECT_EQ(said.count("\n  weights: weighted mean of 3 replicas\n"), 1) << said.out;
+  said = start(2, "desloc,sgd", 16);  // sgd has no second moment, and nobody can take back the kv that was given
+  EXPECT_EQ(said.count("\n  sgd.momentum: not in the checkpoint, starts as new\n"), 1) << said.out;
+  EXPECT_EQ(said.count("\n  adamw.v: dropped, nothing in this run uses it\n"), 1) << said.out;
+  said = start(2, "ddp,adamw", 18);
+  EXPECT_TRUE(said.contains("plug-ins: desloc,dp,resident,sgd -> ddp,dp,resident,adamw")) << said.out;
+  const std::vector<std::string> resumed = records(run_dir, "resume");
+  ASSERT_EQ(resumed.size(), 4u);
+  EXPECT_NE(resumed[0].find(R"("replicas_before":2,"replicas":3,)"), std::string::npos) << resumed[0];
+  EXPECT_NE(resumed[0].find(R"({"kind":"adamw.m","from":"mean of 2"})"), std::string::npos) << resumed[0];
+  EXPECT_NE(resumed[2].find(R"("dropped":["adamw.m","adamw.v"])"), std::string::npos) << resumed[2];
+  EXPECT_NE(resumed[3].find(R"({"kind":"adamw.v","from":"new"})"), std::string::npos) << resumed[3];
+  losses(run_dir, 18);
+}
+
 class Stopped : public testing::TestWithParam<const char*> {
  protected:
   static constexpr int steps = 40;

@@ -127,6 +127,14 @@ TEST_P(StoreContract, PruneKeepsTheNewestAndEveryMth) {
   EXPECT_EQ(compare_sample(*store_->open(60), 60), "");
 }
 
+// A run that went on from step 20 and wrote 25: what it left behind beyond that must not push the new one out, nor be resumed from.
+TEST_P(StoreContract, PruneRemovesWhatLiesBeyondTheLastCommit) {
+  for (int64_t step : {10, 20, 30, 40}) write_sample(*store_, step, 1);
+  write_sample(*store_, 25, 1);
+  store_->prune(1, 20);
+  EXPECT_EQ(store_->list(), (std::vector<int64_t>{20, 25}));
+}
+
 TEST_P(StoreContract, PutChecksItsArguments) {
   auto shard = store_->begin(1, 0, sample_run, 100);
   float data[4] = {};
