@@ -87,7 +87,7 @@ void layernorm_forward(Bench& bench, const Shape& s, nsp_dtype type) {
   expect_near(bench.read(a.out), expected.out, bound(1e-6, type), "out");
   if (s.channels == 0) return;  // statistics of nothing
   expect_near(bench.read(a.mean), expected.mean, 1e-6, "mean");
-  expect_near(bench.read(a.rstd), expected.rstd, 1e-6, "rstd");
+  expect_near(bench.read(a.rstd), expected.rstd, 3e-6, "rstd");
 }
 
 void layernorm_backward(Bench& bench, const Shape& s, nsp_dtype type, bool accumulate, bool in_place) {
@@ -128,7 +128,7 @@ void rmsnorm_forward(Bench& bench, const Shape& s, nsp_dtype type) {
   a.eps = static_cast<float>(kEps);
   bench.run(bench.ops().rmsnorm_forward, a);
   expect_near(bench.read(a.out), expected.out, bound(1e-6, type), "out");
-  if (s.channels > 0) expect_near(bench.read(a.rstd), expected.rstd, 1e-6, "rstd");
+  if (s.channels > 0) expect_near(bench.read(a.rstd), expected.rstd, 3e-6, "rstd");
 }
 
 void rmsnorm_backward(Bench& bench, const Shape& s, nsp_dtype type, bool accumulate, bool in_place) {
