@@ -177,6 +177,10 @@ TEST(ModelFile, SizeThatDisagrees) {
   const std::string file = golden("gpt2_124M.bin");
   expect_refusal(start_from(file, " --model.layers 9"), 2, {"model.layers = 9 disagrees with " + file, "which has 2"},
                  "Leave model.layers out");
+  expect_refusal(start_from(file, " --model.family llama"), 2, {"model.family = llama disagrees with " + file, "which has gpt2"},
+                 "Leave model.family out");
+  expect_refusal(start_from(file, " --model.tied false"), 2, {"model.tied = false disagrees with " + file, "which has true"},
+                 "Leave model.tied out");
   expect_refusal(start_from(file, " --model.preset nano"), 2, {"model.preset and model.init", "are both given"}, "Leave one of them out");
 }
 

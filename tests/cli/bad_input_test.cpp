@@ -155,6 +155,25 @@ TEST(Model, HeadsThatDoNotDivideTheWidth) {
   expect_refusal(run("$NSP plan --model.heads 7"), 2, {"model.heads = 7", "model.hidden = 128"}, "Choose heads that divide hidden");
 }
 
+TEST(Model, KeyValueHeadsThatDoNotDivideTheHeads) {
+  expect_refusal(run("$NSP plan --model.preset llama_15m --model.kv_heads 4"), 2, {"model.kv_heads = 4 does not divide model.heads = 6"},
+                 "Choose kv_heads that divide heads");
+}
+
+TEST(Model, AnOddHeadCannotBeTurned) {
+  expect_refusal(run("$NSP plan --model.family llama --model.head_dim 7"), 2, {"model.head_dim = 7 is odd"}, "give an even model.head_dim");
+}
+
+TEST(Model, RotaryBaseOfAModelThatTurnsNothing) {
+  expect_refusal(run("$NSP plan --model.rope_theta 500000"), 2, {"model.rope_theta = 500000 has no effect", "family gpt2"},
+                 "Leave model.rope_theta out");
+  expect_refusal(run("$NSP plan --model.family llama --model.rope_theta 0"), 2, {"model.rope_theta = 0"}, "Give a positive number");
+}
+
+TEST(Model, FamilyThatIsNotThere) {
+  expect_refusal(run("$NSP plan --model.family lama"), 2, {"model.family = lama", "none of the allowed words"}, "Did you mean llama?");
+}
+
 TEST(Model, SequenceLongerThanTheModelsContext) {
   expect_refusal(run("$NSP plan --train.context 256"), 2, {"train.context = 256", "model.context = 128"},
                  "Lower train.context or raise model.context");

@@ -108,6 +108,27 @@ TEST(Config, DefaultsAndPreset) {
   EXPECT_EQ(resolved({"--model.preset=gpt2_124m"}).section("train").integer("steps"), 1000);
 }
 
+// What is left to the family is said in full, so that config.ini and checkpoints do not depend on what `auto` means.
+TEST(Config, AutoOfTheFamilyIsResolvedAndNotGiven) {
+  const auto expect = [](const Config& config, const char* name, const char* text, const std::string& origin) {
+    EXPECT_EQ(config.section("model").text(name), text) << name;
+    EXPECT_EQ(config.section("model").values().at(name).origin, origin) << name;
+  };
+  expect(resolved({}), "tied", "true", "family gpt2");
+  const Config llama = resolved({"--model.preset", "llama_15m"});
+  expect(llama, "tied", "false", "family llama");
+  expect(llama, "qkv_bias", "false", "family llama");
+  EXPECT_FALSE(llama.section("model").given("tied"));
+  expect(resolved({"--model.family", "llama"}), "tied", "false", "family llama");
+  expect(resolved({"--model.family", "llama", "--model.tied", "true"}), "tied", "true", "command line");
+  expect(resolved({"--model.family", "llama", "--model.tied", "auto"}), "tied", "false", "command line");
+  const File dumped(llama.dump());  // reads back as what it was, and another family may still be given
+  expect(resolved({"--config", dumped.path()}), "tied", "false", "family llama");
+  expect(resolved({"--config", dumped.path(), "--model.family", "gpt2"}), "tied", "true", "family gpt2");
+  const StoredValues stored{{"model.family", {"llama", "preset llama_15m"}}, {"model.tied", {"false", "family llama"}}};
+  expect(resolved({}, {}, stored), "tied", "false", "checkpoint");
+}
+
 TEST(Config, EachSourceBeatsTheWeakerOnes) {
   const File one("[train]\nclip = 3\nlr = 3\nwarmup = 3\neval_every = 3\n"), two("[train]\nclip = 4\nlr = 4\nwarmup = 4\n");
   const StoredValues stored{{"train.clip", {"2", "default"}},
