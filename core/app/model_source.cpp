@@ -38,9 +38,9 @@ ModelSpec spec_of(const Config& config) {
 void check_obeyed(const Config& config, const ModelSpec& spec) {
   const Options& model = config.section("model");
   if (!spec.is_llama() && model.given("rope_theta"))
-    throw Error(ErrorKind::usage, "model.rope_theta = " + model.text("rope_theta") + " has no effect on a model of the family " + spec.family +
-                                      ". It learns a table of positions and turns nothing. Leave model.rope_theta out, or give " +
-                                      "--model.family llama.");
+    throw Error(ErrorKind::usage,
+                "model.rope_theta = " + model.text("rope_theta") + " has no effect on a model of the family " + spec.family +
+                    ". It learns a table of positions and turns nothing. Leave model.rope_theta out, or give " + "--model.family llama.");
 }
 
 std::string number_text(double value) {
@@ -76,7 +76,8 @@ void check_given(const Config& config, const ModelSpec& file, const std::string&
   for (const Row& row : rows)
     if (model.given(row.key) && model.text(row.key) != "auto" && row.given != row.file)
       throw Error(ErrorKind::usage, std::string("model.") + row.key + " = " + row.given + " disagrees with " + path + ", which has " +
-                                        row.file + ". The weights there fit one model only. Leave model." + row.key + " out, or start from other weights.");
+                                        row.file + ". The weights there fit one model only. Leave model." + row.key +
+                                        " out, or start from other weights.");
 }
 
 void check_preset(const Config& config, const std::string& path) {
@@ -91,8 +92,9 @@ std::string spec_text(const ModelSpec& s) {
   std::ostringstream out;
   out.precision(17);
   out << "family=" << s.family << " layers=" << s.layers << " hidden=" << s.hidden << " heads=" << s.heads << " kv_heads=" << s.kv_heads
-      << " head_dim=" << s.head_dim << " ffn=" << s.ffn << " vocab=" << s.vocab << " context=" << s.context << " rope_theta=" << s.rope_theta
-      << " norm_eps=" << s.norm_eps << " tied=" << s.tied << " qkv_bias=" << s.qkv_bias << " window=" << s.window;
+      << " head_dim=" << s.head_dim << " ffn=" << s.ffn << " vocab=" << s.vocab << " context=" << s.context
+      << " rope_theta=" << s.rope_theta << " norm_eps=" << s.norm_eps << " tied=" << s.tied << " qkv_bias=" << s.qkv_bias
+      << " window=" << s.window;
   return out.str();
 }
 

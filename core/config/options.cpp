@@ -60,7 +60,8 @@ std::string plain_type(const std::string& type) {
 }  // namespace
 
 bool origin_is_given(const std::string& origin) {
-  return origin != kOriginDefault && origin != kOriginStored && origin.compare(0, 7, "preset ") != 0 && origin.compare(0, 7, "family ") != 0;
+  return origin != kOriginDefault && origin != kOriginStored && origin.compare(0, 7, "preset ") != 0 &&
+         origin.compare(0, 7, "family ") != 0;
 }
 
 namespace parse {

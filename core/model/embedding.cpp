@@ -6,8 +6,7 @@ namespace nsp {
 
 Embedding::Embedding(ParamTable& table, const ModelSpec& spec)
     : segment_(table.add_segment("embedding")),
-      wpe_(spec.is_llama() ? -1
-                           : table.add("embedding.wpe", {spec.context, spec.hidden}, Role::embedding, {InitKind::normal, init_std})),
+      wpe_(spec.is_llama() ? -1 : table.add("embedding.wpe", {spec.context, spec.hidden}, Role::embedding, {InitKind::normal, init_std})),
       wte_(table.add("embedding.wte", {spec.vocab, spec.hidden}, Role::embedding, {InitKind::normal, init_std}, spec.padded_vocab())) {}
 
 void Embedding::forward(const ModelContext& context, const SegmentViews& segment, TensorView x) const {

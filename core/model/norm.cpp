@@ -30,8 +30,8 @@ void Norm::backward(const Ops& ops, const SegmentViews& segment, TensorView dx, 
   if (bias_ < 0)
     ops.rmsnorm_backward(dx, segment.gradient(weight_), dy, x, segment.weight(weight_), rstd, accumulate_dx);
   else
-    ops.layernorm_backward(dx, segment.gradient(weight_), segment.gradient(bias_), dy, x, segment.weight(weight_),
-                           statistic(statistics, 1), rstd, accumulate_dx);
+    ops.layernorm_backward(dx, segment.gradient(weight_), segment.gradient(bias_), dy, x, segment.weight(weight_), statistic(statistics, 1),
+                           rstd, accumulate_dx);
 }
 
 }  // namespace nsp

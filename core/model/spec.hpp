@@ -11,16 +11,16 @@ struct ModelSpec {
   // llama: rotary positions, RMSNorm, SwiGLU, no biases (but for an optional one of q, k, v). Touvron et al., arXiv 2302.13971.
   std::string family = "gpt2";
   int64_t layers = 0;
-  int64_t hidden = 0;            // C
-  int64_t heads = 0;             // H
-  int64_t kv_heads = 0;          // G; 0 = heads. H / G query heads share a key/value head. Ainslie et al., arXiv 2305.13245
-  int64_t head_dim = 0;          // D; 0 = hidden / heads
-  int64_t ffn = 0;               // F; 0 = 4 hidden for gpt2; for llama 8/3 hidden, rounded up to a multiple of 256
-  int64_t vocab = 0;             // V, true size
-  int64_t context = 0;           // the longest sequence; gpt2: rows of the position table
-  double rope_theta = 10000.0;   // base of the rotary angles; gpt2 has none
+  int64_t hidden = 0;           // C
+  int64_t heads = 0;            // H
+  int64_t kv_heads = 0;         // G; 0 = heads. H / G query heads share a key/value head. Ainslie et al., arXiv 2305.13245
+  int64_t head_dim = 0;         // D; 0 = hidden / heads
+  int64_t ffn = 0;              // F; 0 = 4 hidden for gpt2; for llama 8/3 hidden, rounded up to a multiple of 256
+  int64_t vocab = 0;            // V, true size
+  int64_t context = 0;          // the longest sequence; gpt2: rows of the position table
+  double rope_theta = 10000.0;  // base of the rotary angles; gpt2 has none
   double norm_eps = 1e-5;
-  bool tied = true;              // the head's classifier is the token table; else it has a table of its own
+  bool tied = true;  // the head's classifier is the token table; else it has a table of its own
   bool qkv_bias = true;
   int64_t window = 0;  // a query sees this many newest keys; 0 = all
 

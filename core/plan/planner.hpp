@@ -42,11 +42,11 @@ struct Planned {
   std::vector<StateDecl> states;  // index = StateId; weights and gradients first
   std::vector<StateId> optimizer_states;
   std::vector<StateId> sync_states;
-  StateId spare = -1;                 // owned fp32 state for evaluation on the mean; -1 where replicas never differ
-  MemoryTable memory;                 // of the rank that needs most
+  StateId spare = -1;                  // owned fp32 state for evaluation on the mean; -1 where replicas never differ
+  MemoryTable memory;                  // of the rank that needs most
   std::vector<HeadShare> head_shares;  // by position in a replica
-  std::vector<TrafficLine> traffic;   // between replicas
-  double replica_bytes_per_step = 0;  // inside all replicas together, a step
+  std::vector<TrafficLine> traffic;    // between replicas
+  double replica_bytes_per_step = 0;   // inside all replicas together, a step
 };
 
 Planned plan_job(const PlanQuestion& question, Transformer& model, const Policies& policies);

@@ -159,8 +159,8 @@ void HeadExchanger::sum_replicas(const HeadExchange& part, std::size_t index, co
     const TensorView sum = packed(arrived.base, arrived.offset[at(first)][index], target);
     int next = first + 1;
     for (; next < degree_ && map_[at(next)].kv_lo == map_[at(first)].kv_lo; ++next)
-      ops.axpy(sum.reshape({sum.elements()}),
-               packed(arrived.base, arrived.offset[at(next)][index], target).reshape({sum.elements()}), 1.0f);
+      ops.axpy(sum.reshape({sum.elements()}), packed(arrived.base, arrived.offset[at(next)][index], target).reshape({sum.elements()}),
+               1.0f);
     ops.copy(target, sum);
     first = next;
   }

@@ -11,7 +11,8 @@ std::vector<int64_t> near_equal_cuts(int64_t n, int parts) {
 }
 
 std::vector<HeadShare> head_map(int64_t heads, int64_t kv_heads, int degree) {
-  NSP_REQUIRE(degree >= 1 && degree <= heads && kv_heads >= 1 && heads % kv_heads == 0, "each rank gets a query head, each group whole heads");
+  NSP_REQUIRE(degree >= 1 && degree <= heads && kv_heads >= 1 && heads % kv_heads == 0,
+              "each rank gets a query head, each group whole heads");
   const int64_t group = heads / kv_heads;
   std::vector<HeadShare> map;
   if (degree <= kv_heads) {

@@ -37,7 +37,8 @@ TEST(GoldenLlama, LogitsMatchTheReference) {
   for (int64_t row = 0; row < LlamaTiny::batch * LlamaTiny::tokens; ++row) {
     const Values got = model.logits(batch, row);
     for (int64_t v = 0; v < tiny.spec.vocab; ++v)
-      worst = std::max(worst, std::abs(got[static_cast<std::size_t>(v)] - tiny.logits[static_cast<std::size_t>(row * tiny.spec.vocab + v)]));
+      worst =
+          std::max(worst, std::abs(got[static_cast<std::size_t>(v)] - tiny.logits[static_cast<std::size_t>(row * tiny.spec.vocab + v)]));
   }
   EXPECT_LE(worst, 2e-5);
 }

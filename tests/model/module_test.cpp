@@ -277,7 +277,8 @@ TEST_P(ModuleTest, HeadInPiecesHasTheBitsOfItsPieces) {
   const TensorView dx_pieces = rig_.tensor({rows, 20}), dx_single = rig_.tensor({rows, 20}), loss = rig_.tensor({2}, DType::f64);
   rig_.ops().zero(loss);
   const auto run = [&](const ModelContext& c, ParamBuffers& buffers, int64_t lo, int64_t hi, TensorView dx, TensorView sum) {
-    cut.forward(c, buffers.views(cut.segment()), buffers.views(cut.tied() ? embedding.segment() : cut.segment()), x.rows(lo, hi), dx.rows(lo, hi), sum);
+    cut.forward(c, buffers.views(cut.segment()), buffers.views(cut.tied() ? embedding.segment() : cut.segment()), x.rows(lo, hi),
+                dx.rows(lo, hi), sum);
   };
   run(all, in_pieces, 0, rows, dx_pieces, loss.slice(0, 1));
   for (int64_t lo = 0; lo < rows; lo += piece) {

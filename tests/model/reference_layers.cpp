@@ -74,7 +74,9 @@ Values attention_backward(const AttentionShape& s, const Values& qkv, const Valu
       for (int64_t t = 0; t < s.tokens; ++t) {
         const Row row = attention_row(s, qkv, b, h, t);
         const HeadColumns column = columns_of(s, h);
-        const auto at = [&](int64_t token, int64_t of_head) { return static_cast<std::size_t>((b * s.tokens + token) * s.row() + of_head); };
+        const auto at = [&](int64_t token, int64_t of_head) {
+          return static_cast<std::size_t>((b * s.tokens + token) * s.row() + of_head);
+        };
         const double* dy = &dout[static_cast<std::size_t>((b * s.tokens + t) * width + h * D)];
         std::vector<double> dp(row.p.size());
         double mean = 0;
@@ -104,8 +106,8 @@ Values rotated(const AttentionShape& s, Values qkv, double sign) {
   for (int64_t n = 0; n < s.batch * s.tokens; ++n)
     for (int64_t h = 0; h < s.heads + s.groups(); ++h)
       for (int64_t d = 0; d < D / 2; ++d) {
-        const double angle = sign * s.position[static_cast<std::size_t>(n)] *
-                             std::pow(s.rope_theta, -2 * static_cast<double>(d) / static_cast<double>(D));
+        const double angle =
+            sign * s.position[static_cast<std::size_t>(n)] * std::pow(s.rope_theta, -2 * static_cast<double>(d) / static_cast<double>(D));
         double& x = qkv[static_cast<std::size_t>(n * s.row() + h * D + d)];
         double& y = qkv[static_cast<std::size_t>(n * s.row() + h * D + d + D / 2)];
         const std::complex<double> turned = std::complex<double>(x, y) * std::polar(1.0, angle);

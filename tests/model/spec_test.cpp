@@ -107,7 +107,8 @@ TEST(ModelSpec, RefusalsNameTheKey) {
   EXPECT_PRED2(starts, refusal([](ModelSpec& s) { s.kv_heads = 5; }), "model.kv_heads = 5 does not divide model.heads = 12.");
   EXPECT_PRED2(starts, refusal([](ModelSpec& s) { s.kv_heads = -1; }), "model.kv_heads = -1 cannot be.");
   EXPECT_PRED2(starts, refusal([](ModelSpec& s) { s.rope_theta = 0; }), "model.rope_theta = ");
-  EXPECT_PRED2(starts, refusal([](ModelSpec& s) { s = ModelSpec::of_family("llama"), s.layers = s.hidden = s.heads = 3, s.vocab = s.context = 9; }),
+  EXPECT_PRED2(starts,
+               refusal([](ModelSpec& s) { s = ModelSpec::of_family("llama"), s.layers = s.hidden = s.heads = 3, s.vocab = s.context = 9; }),
                "model.head_dim = 1 is odd.");
 }
 

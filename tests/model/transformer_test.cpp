@@ -191,8 +191,8 @@ TEST_P(TransformerFamilies, TheDryPlanIsExact) {
   // Kept, by count: what a block's backward reads, the last residual stream, and the gradient.
   const auto aligned = [](int64_t elements) { return (elements * 4 + 255) / 256 * 256; };
   const int64_t n = 2 * 16, stream = aligned(n * spec.hidden), llama = spec.is_llama();
-  const int64_t block = 2 * stream + 2 * aligned((llama ? 1 : 2) * n) + aligned(n * spec.qkv_width()) + aligned(n * spec.attention_width()) +
-                        aligned(2 * spec.heads * 16) + aligned(n * (llama ? 2 : 1) * spec.ffn);
+  const int64_t block = 2 * stream + 2 * aligned((llama ? 1 : 2) * n) + aligned(n * spec.qkv_width()) +
+                        aligned(n * spec.attention_width()) + aligned(2 * spec.heads * 16) + aligned(n * (llama ? 2 : 1) * spec.ffn);
   // With logits as the largest scratch, then with backward of a block as the largest.
   for (const int64_t logits_bytes : {Head::default_logits_bytes, int64_t{256}}) {
     Rig rig;

@@ -27,8 +27,8 @@ TEST(SpecText, ReadsBack) {
 }
 
 TEST(SpecText, OfTheFirstVersionIsStillRead) {
-  const ModelSpec spec =
-      parse_spec("family=gpt2 layers=2 hidden=64 heads=4 head_dim=16 ffn=256 vocab=500 context=64 norm_eps=1.0000000000000001e-05 window=0");
+  const ModelSpec spec = parse_spec(
+      "family=gpt2 layers=2 hidden=64 heads=4 head_dim=16 ffn=256 vocab=500 context=64 norm_eps=1.0000000000000001e-05 window=0");
   EXPECT_EQ(spec.kv_heads, 4);
   EXPECT_TRUE(spec.tied);
   EXPECT_TRUE(spec.qkv_bias);
