@@ -31,6 +31,7 @@ struct Refusal {
 };
 
 const std::vector<Refusal>& refused() {
+  // Long because it is a table: a row for each mistake.
   static const std::vector<Refusal> all = {
       {"size_of_struct",
        [](Bench& b, float* p) {

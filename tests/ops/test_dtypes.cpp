@@ -75,6 +75,7 @@ nsp_status axpy(Bench& bench, void* p, nsp_dtype y, nsp_dtype x) {
 }
 
 const std::vector<Mixture>& mixtures() {
+  // Long because it is a table: a row for each mixture.
   static const std::vector<Mixture> all = {
       {"norm_weight", [](Bench& b, void* p) { return layernorm(b, p, NSP_F32, NSP_F32); }, {"layernorm_forward", "weight is fp32", "bf16"}},
       {"norm_mean", [](Bench& b, void* p) { return layernorm(b, p, NSP_BF16, NSP_BF16); }, {"layernorm_forward", "mean is bf16", "fp32"}},
