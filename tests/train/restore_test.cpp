@@ -18,10 +18,11 @@ struct Layout {
   std::string sync = "ddp";
   int replicas = 1, degree = 1;
   std::string optimizer = "adamw";
+  bool fake_device = false;
 };
 
 std::string text_of(const Layout& l) {
-  return l.sync + std::to_string(l.replicas) + "x" + std::to_string(l.degree) + l.optimizer;
+  return l.sync + std::to_string(l.replicas) + "x" + std::to_string(l.degree) + l.optimizer + (l.fake_device ? "OnFakeDevices" : "");
 }
 
 LocalSettings settings(const Layout& layout, int64_t steps, CheckpointStore* store) {
@@ -30,6 +31,7 @@ LocalSettings settings(const Layout& layout, int64_t steps, CheckpointStore* sto
   s.train.steps = steps;
   s.global_batch = batch;
   s.ranks = layout.replicas * layout.degree;
+  s.fake_device = layout.fake_device;
   s.sync = layout.sync;
   s.optimizer = layout.optimizer;
   if (layout.sync == "desloc") s.options = {{"desloc.kx", "3"}, {"desloc.ku", "9"}, {"desloc.kv", "18"}};
@@ -282,7 +284,8 @@ INSTANTIATE_TEST_SUITE_P(Layouts, RestoreMerged,
                          testing::Values(Change{{"desloc", 2}, {"desloc", 1}}, Change{{"desloc", 1}, {"desloc", 2}},
                                          Change{{"desloc", 2}, {"desloc", 3}}, Change{{"desloc", 3}, {"desloc", 2}},
                                          Change{{"ddp", 2}, {"desloc", 2}}, Change{{"desloc", 2}, {"ddp", 2}},
-                                         Change{{"desloc", 3}, {"ddp", 1, 2}}, Change{{"ddp", 1, 2}, {"desloc", 2, 2}}),
+                                         Change{{"desloc", 3}, {"ddp", 1, 2}}, Change{{"desloc", 2}, {"desloc", 1, 2, "adamw", true}},
+                                         Change{{"ddp", 1, 2}, {"desloc", 2, 2}}),
                          name_of);
 
 TEST(RestoreOptimizer, AnotherOneStartsAsNewAndSaysSo) {
