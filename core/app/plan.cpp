@@ -1,44 +1,73 @@
-// nsp_app plan: what would run where on this machine, with the memory it needs and the bytes it sends. Runs nothing.
+// nsp_app plan: what would run where, with the memory it needs and the bytes it sends, on this machine or on one that is
+// described. Runs nothing, opens no device and starts no MPI.
 #include <algorithm>
 #include <cstdio>
 
+#include "core/app/job_question.hpp"
 #include "core/app/model_source.hpp"
 #include "core/app/verbs.hpp"
+#include "core/discover/described_topology.hpp"
+#include "core/plan/report.hpp"
 
 namespace nsp {
+namespace {
+
+int64_t number_or(const Options& options, const char* name, int64_t otherwise) {
+  const std::string text = options.text(name);
+  return text == "auto" ? otherwise : parse::size(text);
+}
+
+// Ranks of this machine, as many as asked for, sharing the memory that is free now.
+Topology this_machine(const std::vector<DeviceCount>& devices, MachineDescription machine, const HostInfo& here) {
+  const int ranks = devices.front().count;
+  const bool one_host = machine.per_host == 0 || machine.per_host >= ranks;
+  if (machine.per_host == 0) machine.per_host = ranks;
+  if (machine.host_memory == 0) machine.host_memory = here.memory_available;
+  Topology topology = describe_topology(devices, machine, here);
+  if (!one_host) return topology;
+  topology.described = false;
+  for (RankInfo& info : topology.ranks) info.host = here.name;
+  return topology;
+}
+
+Topology planned_topology(Session& session, const HostInfo& here) {
+  const Options &verb = session.config().section("plan"), &train = session.config().section("train");
+  const auto ranks = static_cast<int>(number_or(verb, "ranks", 0));
+  MachineDescription machine;
+  machine.per_host = static_cast<int>(number_or(verb, "per-host", 0));
+  machine.memory = number_or(verb, "memory", 0);
+  machine.host_memory = number_or(verb, "host-memory", 0);
+  machine.threads = static_cast<int>(number_or(train, "threads", 0));
+  machine.dtype = train.text("dtype") == "bf16" ? DType::bf16 : DType::f32;
+  const bool described = !verb.text("devices").empty();
+  const std::vector<DeviceCount> devices =
+      described ? parse_devices(verb.text("devices")) : std::vector<DeviceCount>{{find_device_kind("cpu"), std::max(ranks, 1)}};
+  // A module is needed only for its name, and for processors only: their kind is this machine's.
+  if (std::any_of(devices.begin(), devices.end(), [](const DeviceCount& entry) { return entry.kind.is_cpu(); }))
+    machine.cpu_backend = session.registry().choose_backend(session.config().section("").text("backend")).note.name;
+  if (!described) return this_machine(devices, machine, here);
+  const Topology topology = describe_topology(devices, machine, here);
+  if (ranks > 0 && topology.ranks.size() != static_cast<std::size_t>(ranks))
+    throw Error(ErrorKind::usage, "--devices " + verb.text("devices") + " are " + std::to_string(topology.ranks.size()) +
+                                      " devices, and --ranks is " + std::to_string(ranks) +
+                                      ". Every rank has one device. Leave --ranks out, or make the two agree.");
+  return topology;
+}
+
+}  // namespace
 
 int run_plan(Session& session) {
   session.configure({});
-  const Config& config = session.config();
-  const Options &verb = config.section("plan"), &train = config.section("train");
   const Session::PolicySet set = session.create_policies();
   const Policies policies = set.refs();
-  const ModelSource source = model_source(config, {}, session.log());
+  const ModelSource source = model_source(session.config(), {}, session.log());
   Transformer model(source.spec);
-  const HostInfo host = read_host();
-  PlanQuestion q;
-  q.ranks = verb.text("ranks") == "auto" ? 1 : static_cast<int>(parse::integer(verb.text("ranks")));
-  q.global_batch = train.integer("global_batch");
-  q.micro_batch = train.text("micro_batch") == "auto" ? 0 : parse::integer(train.text("micro_batch"));
-  q.context = train.text("context") == "auto" ? source.spec.context : parse::integer(train.text("context"));
-  q.threads = train.text("threads") == "auto" ? std::max(1, static_cast<int>(host.cores.count()) / q.ranks)
-                                              : static_cast<int>(parse::integer(train.text("threads")));
-  q.backend = session.registry().choose_backend(config.section("").text("backend")).note.name;
-  q.bucket_elements = config.section("comm").integer("bucket_mib") * ((1 << 20) / 4);
-  MemoryRoom room;
-  room.ranks_on_host = q.ranks;
-  room.host_free = host.memory_available;
-  if (verb.text("memory") != "auto") {
-    room.ranks_on_host = 1;
-    room.host_free = parse::size(verb.text("memory"));
-  }
-  q.memory_budget = room.host_free / room.ranks_on_host;
-  q.loop_memory = [&](MemoryTable& table, const BatchShape& shape) { add_loop_memory(table, shape, source.spec); };
-  const Planned planned = plan_job(q, model, policies);
+  const Topology topology = planned_topology(session, read_host());
+  const PlanQuestion question = job_question(session.config(), source.spec, topology, topology.ranks.at(0).threads);
+  const Planned planned = plan_job(question, model, policies);
   std::fputs(plan_report(planned, model).c_str(), stdout);
   std::fflush(stdout);
-  check_fits(planned.memory, room,
-             "Lower model sizes or train.micro_batch, start fewer ranks on a host, or share sequences with --plugins autosp.");
+  require_fit_or_advise(session, planned, question, model, policies);
   return exit_code::done;
 }
 

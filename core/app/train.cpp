@@ -5,10 +5,12 @@
 #include <filesystem>
 
 #include "core/app/end_of_run.hpp"
+#include "core/app/job_question.hpp"
 #include "core/app/model_source.hpp"
 #include "core/app/training_data.hpp"
 #include "core/app/verbs.hpp"
 #include "core/data/byte_tokenizer.hpp"
+#include "core/plan/report.hpp"
 #include "core/train/restore.hpp"
 #include "core/train/trainer.hpp"
 #include "io/hdf5_store.hpp"
@@ -16,7 +18,6 @@
 namespace nsp {
 namespace {
 
-constexpr int64_t mib = 1 << 20;
 constexpr const char* sample_prompt = "/* ";
 
 // A run directory belongs to one model and one data; what else changed is only told.
@@ -119,7 +120,6 @@ class TrainRun {
     reuse_stored_plan();
     device_ = open_device(session_, world_, true,
                           stored_plan_.count("threads") ? static_cast<int>(parse::integer(stored_plan_.at("threads"))) : 0);
-    log_.info(device_.topology.text());
     log_.info(device_.share.text);
     std::optional<ModelSpec> stored;
     if (from_.reader) stored = parse_spec(from_.reader->attributes().at("model"));
@@ -135,26 +135,13 @@ class TrainRun {
   }
 
  private:
-  Planned make_plan(Transformer& model, const Policies& policies) {
-    const Options& train = session_.config().section("train");
-    PlanQuestion q;
-    q.ranks = world_.comm().size();
-    q.global_batch = train.integer("global_batch");
-    q.micro_batch = train.text("micro_batch") == "auto" ? 0 : parse::integer(train.text("micro_batch"));
-    q.context = context_;
-    q.threads = device_.share.threads;
-    q.backend = device_.topology.ranks.at(0).backend;
-    q.bucket_elements = bucket_elements();
-    // All ranks must decide alike, so the scarcest memory of the job counts.
-    q.memory_budget = INT64_MAX;
-    for (std::size_t r = 0; r < device_.topology.ranks.size(); ++r)
-      q.memory_budget = std::min(q.memory_budget, room_of(static_cast<int>(r)).host_free / room_of(static_cast<int>(r)).ranks_on_host);
-    q.loop_memory = [&model](MemoryTable& table, const BatchShape& shape) { add_loop_memory(table, shape, model.spec()); };
+  PlanQuestion question() const {
+    PlanQuestion q = job_question(session_.config(), source_.spec, device_.topology, device_.share.threads);
     if (!stored_plan_.empty() && stored_plan_.at("backend") == q.backend) {
       q.micro_batch = parse::integer(stored_plan_.at("micro_batch"));
       q.memory_budget = parse::integer(stored_plan_.at("memory_budget"));
     }
-    return plan_job(q, model, policies);
+    return q;
   }
 
   // What was chosen automatically stays chosen as long as ranks, plug-ins and keys that the plan depends on are those of the
@@ -170,19 +157,6 @@ class TrainRun {
         same = false;
     if (same) stored_plan_ = plan;
   }
-
-  MemoryRoom room_of(int rank) const {
-    const RankInfo& info = device_.topology.ranks.at(static_cast<std::size_t>(rank));
-    MemoryRoom room;
-    room.device_is_host = info.device_kind == "cpu";
-    room.device_free = room.device_is_host ? 0 : info.memory_free;
-    room.host_free = info.host_memory_available;
-    for (const HostRanks& host : device_.topology.hosts())
-      if (host.name == info.host) room.ranks_on_host = static_cast<int>(host.ranks.size());
-    return room;
-  }
-
-  int64_t bucket_elements() const { return session_.config().section("comm").integer("bucket_mib") * mib / 4; }
 
   Attributes attributes(const Planned& planned) const {
     return {{"config", session_.config().dump()},
@@ -223,14 +197,14 @@ class TrainRun {
     const Session::PolicySet set = session_.create_policies();
     const Policies policies = set.refs();
     Transformer model(source_.spec);
-    const Planned planned = make_plan(model, policies);
+    const PlanQuestion q = question();
+    const Planned planned = plan_job(q, model, policies);
     write_plan(planned, model);
     compare_plan(planned);
-    check_fits(planned.memory, room_of(world_.rank()),
-               "Lower model sizes or train.micro_batch, start fewer ranks on a host, or share sequences with --plugins autosp.");
+    require_fit_or_advise(session_, planned, q, model, policies);
     const TrainSettings settings = settings_of(config, context_, source_.spec, device_.topology.peak_gflops());
 
-    Job job(planned, bucket_elements(), world_.comm(), *device_.device, model, policies, world_.wait(), log_);
+    Job job(planned, q.bucket_elements, world_.comm(), *device_.device, model, policies, world_.wait(), log_);
     const Job::Drain early_drain(job);  // before the job's memory goes away, if anything from here on fails
     TrainParts& parts = job.parts();
     Restored restored;
@@ -244,7 +218,7 @@ class TrainRun {
                 std::to_string(settings.steps) + " steps. To go on, raise train.steps.");
       return exit_code::done;
     }
-    MeanWeights mean(parts, bucket_elements());
+    MeanWeights mean(parts, q.bucket_elements);
     Hdf5Store store(directory_.checkpoints());
     std::string run = std::filesystem::path(directory_.path()).lexically_normal().filename().string();
     for (char& c : run) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '-';

@@ -159,8 +159,13 @@ std::vector<OptionRow> verb_rows(const std::string& verb) {
   std::vector<OptionRow> rows;
   if (verb == "plan") {
     rows = {
-        at_least(1, row("plan", "ranks", "auto|int", "auto", "ranks of the planned job; auto = 1")),
-        at_least(1, row("plan", "memory", "auto|size", "auto", "memory of each rank, in bytes (80G); auto = its share of this machine's")),
+        at_least(1, row("plan", "ranks", "auto|int", "auto", "ranks of the planned job; auto = as many as --devices, or 1")),
+        row("plan", "devices", "string", "", "KIND:COUNT,... in rank order, such as h100:32,a6000:32 or cpu:8; empty = this machine"),
+        at_least(1, row("plan", "per-host", "auto|int", "auto", "ranks of a host; auto = 8, for cpu this machine's cores")),
+        at_least(1, row("plan", "memory", "auto|size", "auto",
+                        "device memory of each rank (80G); auto = the kind's, or its share of the host's")),
+        at_least(1,
+                 row("plan", "host-memory", "auto|size", "auto", "memory of each host (512G); auto = not known, for cpu this machine's")),
     };
   } else if (verb == "prepare") {
     rows = {

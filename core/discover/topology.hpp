@@ -39,15 +39,19 @@ struct HostRanks {
   std::vector<int> ranks;  // ascending
 };
 
+// "rank 5", "ranks 0-3,8"; a long list is cut: "ranks 0,2,4,6,... (512 in all)". REQUIRES ascending ranks.
+std::string rank_text(const std::vector<int>& ranks);
+
 struct Topology {
   std::vector<RankInfo> ranks;  // by world rank
+  bool described = false;       // nobody has looked at these machines: sizes and peaks are those of data sheets
 
   // Hosts in the order of their first rank.
   std::vector<HostRanks> hosts() const;
   // The allowed cores of all ranks on the host of this one, and its place among them: what threads_for_rank takes.
   std::vector<CoreSet> masks_beside(int rank, int* place) const;
   double peak_gflops() const;  // of all ranks together
-  // To print: one line for the job, then one per host and kind of device, with its ranks.
+  // To print: one line for the job, then one per kind of device and run of hosts that are alike, with its ranks.
   std::string text() const;
 };
 

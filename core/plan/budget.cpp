@@ -1,8 +1,8 @@
 #include "core/plan/budget.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
-#include <sstream>
 
 #include "core/device/byte_text.hpp"
 
@@ -12,6 +12,24 @@ namespace {
 // Blocks are alike, so the table shows them as one line.
 std::string group_of(const std::string& segment) {
   return segment.rfind("blocks.", 0) == 0 ? "blocks" : segment;
+}
+
+std::string row_text(const std::string& what, const std::string& segment, const std::string& tier, const std::vector<std::string>& sizes) {
+  char row[160];
+  std::snprintf(row, sizeof row, "  %-28s %-10s %-7s", what.c_str(), segment.c_str(), tier.c_str());
+  std::string text = row;
+  for (const std::string& size : sizes) {
+    std::snprintf(row, sizeof row, " %16s", size.c_str());
+    text += row;
+  }
+  return text + "\n";
+}
+
+template <class Number>
+std::vector<std::string> sizes_of(const std::vector<PositionKind>& kinds, Number number) {
+  std::vector<std::string> sizes;
+  for (const PositionKind& kind : kinds) sizes.push_back(byte_text(number(kind.memory)));
+  return sizes;
 }
 
 }  // namespace
@@ -28,23 +46,6 @@ int64_t MemoryTable::host_bytes() const {
   for (const MemoryLine& l : lines)
     if (l.tier != "device") n += l.bytes;
   return n;
-}
-
-std::string MemoryTable::text() const {
-  std::ostringstream out;
-  char row[160];
-  std::snprintf(row, sizeof row, "  %-28s %-14s %-8s %12s\n", "memory of one rank", "segment", "tier", "size");
-  out << row;
-  for (const MemoryLine& l : lines) {
-    std::snprintf(row, sizeof row, "  %-28s %-14s %-8s %12s\n", l.what.c_str(), l.segment.c_str(), l.tier.c_str(),
-                  byte_text(l.bytes).c_str());
-    out << row;
-  }
-  std::snprintf(row, sizeof row, "  %-28s %-14s %-8s %12s\n", "total", "", "device", byte_text(device_bytes()).c_str());
-  out << row;
-  std::snprintf(row, sizeof row, "  %-28s %-14s %-8s %12s\n", "total", "", "host", byte_text(host_bytes()).c_str());
-  out << row;
-  return out.str();
 }
 
 void add_states(MemoryTable& table, const ParamTable& params, const std::vector<StateDecl>& decls, const std::vector<Range>& owned,
@@ -70,15 +71,35 @@ void add_activations(MemoryTable& table, const ActivationPlanner& planner) {
   table.lines.push_back({"scratch (high-water mark)", "", "device", planner.scratch_bytes()});
 }
 
-void check_fits(const MemoryTable& table, const MemoryRoom& room, const std::string& advice) {
-  const int64_t device = table.device_bytes();
-  if (room.device_free > 0 && device > room.device_free)
-    throw Error(ErrorKind::does_not_fit, "the plan needs " + byte_text(device) + " of device memory a rank, and " +
-                                             byte_text(room.device_free) + " is free. " + advice);
-  const int64_t host = (table.host_bytes() + (room.device_is_host ? device : 0)) * room.ranks_on_host;
-  if (room.host_free > 0 && host > room.host_free)
-    throw Error(ErrorKind::does_not_fit, "the plan needs " + byte_text(host) + " of host memory for " + std::to_string(room.ranks_on_host) +
-                                             " ranks on this host, and " + byte_text(room.host_free) + " is free. " + advice);
+std::string position_text(const std::vector<int>& positions) {
+  std::string text;
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    std::size_t last = i;
+    while (last + 1 < positions.size() && positions[last + 1] == positions[last] + 1) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(positions[i]);
+    if (last > i) text += "-" + std::to_string(positions[last]);
+    i = last;
+  }
+  return (positions.size() == 1 ? "position " : "positions ") + text;
+}
+
+std::string memory_text(const std::vector<PositionKind>& all) {
+  constexpr std::size_t most_shown = 3;
+  const bool alone = all.size() == 1;
+  const std::vector<PositionKind> kinds(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), most_shown)));
+  std::vector<std::string> names;
+  for (const PositionKind& kind : kinds) names.push_back(alone ? "size" : position_text(kind.positions));
+  std::string text = row_text(alone ? "memory of one rank" : "memory of a rank at", "segment", "tier", names);
+  for (std::size_t i = 0; i < kinds.front().memory.lines.size(); ++i) {
+    const MemoryLine& line = kinds.front().memory.lines[i];
+    text += row_text(line.what, line.segment, line.tier, sizes_of(kinds, [&](const MemoryTable& t) { return t.lines.at(i).bytes; }));
+  }
+  text += row_text("total", "", "device", sizes_of(kinds, [](const MemoryTable& t) { return t.device_bytes(); }));
+  text += row_text("total", "", "host", sizes_of(kinds, [](const MemoryTable& t) { return t.host_bytes(); }));
+  if (all.size() > kinds.size())
+    text += "  " + std::to_string(all.size() - kinds.size()) + " more kinds of position need between " +
+            byte_text(all.back().memory.bytes()) + " and " + byte_text(all[kinds.size()].memory.bytes()) + " in all\n";
+  return text;
 }
 
 }  // namespace nsp

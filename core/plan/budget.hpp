@@ -1,4 +1,4 @@
-// Bytes that a rank needs, by what for, and whether they fit: printed and checked before the first allocation.
+// Bytes that a rank needs, by what for: printed before the first allocation.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct MemoryTable {
   std::vector<MemoryLine> lines;
   int64_t device_bytes() const;
   int64_t host_bytes() const;
-  std::string text() const;  // the table, with totals, in MiB
+  int64_t bytes() const { return device_bytes() + host_bytes(); }
 };
 
 // Adds a line for every state and group of segments.
@@ -30,14 +30,17 @@ void add_states(MemoryTable& table, const ParamTable& params, const std::vector<
                 const LocCache& cache);
 void add_activations(MemoryTable& table, const ActivationPlanner& planner);
 
-// What the ranks of one host need together against what it has. Throws Error(does_not_fit) that names need, room and what would fit.
-// device_is_host: device memory is host memory (a CPU device), so both needs add up.
-struct MemoryRoom {
-  int64_t device_free = 0;  // bytes for one rank; 0 = not known
-  int64_t host_free = 0;    // bytes for all ranks of the host; 0 = not known
-  int ranks_on_host = 1;
-  bool device_is_host = true;
+// Positions of a replica that need the same memory, to the figures that are printed.
+struct PositionKind {
+  std::vector<int> positions;  // ascending
+  MemoryTable memory;          // of the one that needs most
 };
-void check_fits(const MemoryTable& table, const MemoryRoom& room, const std::string& advice);
+
+// "position 0", "positions 0-2".
+std::string position_text(const std::vector<int>& positions);
+
+// Tables of one shape side by side, with totals. The kind that needs most comes first; no more than three are shown, and what
+// the others need is said below. REQUIRES at least one kind, all with the same lines.
+std::string memory_text(const std::vector<PositionKind>& kinds);
 
 }  // namespace nsp

@@ -48,8 +48,8 @@ std::string JobPlan::text() const {
   for (const Axis& axis : parallel.axes) out << ' ' << axis.name << ':' << axis.degree;
   out << "\ntoken_cuts =";
   for (int64_t cut : parallel.token_cuts) out << ' ' << cut;
-  out << "\nglobal_batch = " << global_batch << "\ncontext = " << context << "\nmicro_batch = " << micro_batch << "\nshares =";
-  for (int64_t share : shares) out << ' ' << share;
+  out << "\nglobal_batch = " << global_batch << "\ncontext = " << context << "\nmicro_batch = " << micro_batch
+      << "\nshares = " << shares_text(shares);
   out << "\nthreads = " << threads << "\nbackend = " << backend << "\nmemory_budget = " << memory_budget << "\n";
   return out.str();
 }
@@ -62,6 +62,22 @@ std::map<std::string, std::string> plan_values(const std::string& text) {
     if (at != std::string::npos) values[line.substr(0, at)] = at + 3 <= line.size() ? line.substr(at + 3) : "";
   }
   return values;
+}
+
+std::string shares_text(const std::vector<int64_t>& shares) {
+  constexpr std::size_t most_listed = 16;
+  std::string text;
+  for (std::size_t i = 0; i < shares.size();) {
+    std::size_t next = i + 1;
+    if (shares.size() > most_listed) {
+      while (next < shares.size() && shares[next] == shares[i]) ++next;
+      text += (text.empty() ? "" : ", ") + std::to_string(next - i) + " of " + std::to_string(shares[i]);
+    } else {
+      text += (text.empty() ? "" : " ") + std::to_string(shares[i]);
+    }
+    i = next;
+  }
+  return text;
 }
 
 std::vector<int64_t> equal_shares(int64_t global_batch, int replicas) {

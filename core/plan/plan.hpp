@@ -43,6 +43,9 @@ struct JobPlan {
 // The lines of JobPlan::text() as key -> value.
 std::map<std::string, std::string> plan_values(const std::string& text);
 
+// "6 6 5"; more than 16 of them as runs: "4094 of 6, 2 of 5".
+std::string shares_text(const std::vector<int64_t>& shares);
+
 // Near-equal integer shares >= 1. Error(usage) if there are fewer sequences than replicas.
 std::vector<int64_t> equal_shares(int64_t global_batch, int replicas);
 

@@ -1,13 +1,8 @@
 #include "core/plan/planner.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <set>
-#include <sstream>
+#include <map>
 
-#include "core/device/byte_text.hpp"
-#include "core/plan/replica_traffic.hpp"
 #include "core/tensor/core_states.hpp"
 
 namespace nsp {
@@ -29,25 +24,6 @@ JobPlan layout_at(const PlanQuestion& q, ParallelPlan parallel) {
   const int64_t largest = *std::max_element(plan.shares.begin(), plan.shares.end());
   plan.micro_batch = q.micro_batch > 0 ? std::min(q.micro_batch, largest) : auto_micro_batch(largest, local);
   return plan;
-}
-
-// The micro-step of the rank whose activations take most memory: tokens and heads may be cut unevenly, each in its own way.
-BatchShape largest_shape(const JobPlan& plan, Transformer& model, const ParallelStrategy& strategy) {
-  const ModelSpec& spec = model.spec();
-  BatchShape largest;
-  int64_t most = -1;
-  std::set<std::array<int64_t, 3>> seen;  // ranks of equal sizes need the same
-  for (int position = 0; position < plan.replica_size; ++position) {
-    const HeadShare heads = strategy.head_share(plan.parallel, position, spec.heads, spec.kv_heads);
-    const BatchShape shape = plan.shape(position, heads, plan.replica_size > 1);
-    if (!seen.insert({shape.local_tokens, shape.local_heads, shape.local_kv_heads}).second) continue;
-    ActivationPlanner activations;
-    model.plan(activations, shape);
-    if (activations.kept_bytes() + activations.scratch_bytes() <= most) continue;
-    most = activations.kept_bytes() + activations.scratch_bytes();
-    largest = shape;
-  }
-  return largest;
 }
 
 // Declares all states in the order of their ids.
@@ -87,13 +63,13 @@ int64_t communication_staging(int ranks, int64_t elements) {
 }
 
 MemoryTable count_memory(const PlanQuestion& q, const Planned& planned, Transformer& model, const Policies& p,
-                         const ParallelQuestion& parallel) {
+                         const ParallelQuestion& parallel, int position) {
   const JobPlan& plan = planned.plan;
-  const BatchShape shape = largest_shape(plan, model, p.strategy);
+  const BatchShape shape = plan.shape(position, planned.head_shares[static_cast<std::size_t>(position)], plan.replica_size > 1);
   ActivationPlanner activations;
   model.plan(activations, shape);
   MemoryTable table;
-  add_states(table, model.table(), planned.states, plan.owned(model.table(), 0), p.cache);
+  add_states(table, model.table(), planned.states, plan.owned(model.table(), position), p.cache);
   add_activations(table, activations);
   const auto add = [&](const char* what, const char* tier, int64_t bytes) {
     if (bytes > 0) table.lines.push_back({what, "", tier, bytes});
@@ -108,6 +84,42 @@ MemoryTable count_memory(const PlanQuestion& q, const Planned& planned, Transfor
     add("staging: sums over replicas", "host", communication_staging(plan.replicas, std::min(largest, q.bucket_elements)));
   if (q.loop_memory) q.loop_memory(table, shape);
   return table;
+}
+
+// Every position's need; those that print alike are one kind.
+std::vector<PositionKind> position_kinds(const PlanQuestion& q, const Planned& planned, Transformer& model, const Policies& p,
+                                         const ParallelQuestion& parallel) {
+  std::vector<PositionKind> kinds;
+  std::map<std::string, std::size_t> index;
+  for (int position = 0; position < planned.plan.replica_size; ++position) {
+    PositionKind own{{position}, count_memory(q, planned, model, p, parallel, position)};
+    const auto [it, fresh] = index.try_emplace(memory_text({{{0}, own.memory}}), kinds.size());
+    if (fresh) {
+      kinds.push_back(std::move(own));
+      continue;
+    }
+    PositionKind& kind = kinds[it->second];
+    kind.positions.push_back(position);
+    if (own.memory.bytes() > kind.memory.bytes()) kind.memory = std::move(own.memory);
+  }
+  std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.memory.bytes() > b.memory.bytes(); });
+  return kinds;
+}
+
+Topology topology_of(const PlanQuestion& q) {
+  if (!q.topology.ranks.empty()) {
+    NSP_REQUIRE(static_cast<int>(q.topology.ranks.size()) == q.ranks, "the topology has a rank for each of the plan");
+    return q.topology;
+  }
+  Topology one_host;
+  RankInfo info;
+  info.host = "one host";
+  info.backend = q.backend;
+  info.device_name = "device";
+  info.device_kind = "cpu";
+  info.threads = q.threads;
+  one_host.ranks.assign(static_cast<std::size_t>(q.ranks), info);
+  return one_host;
 }
 
 }  // namespace
@@ -132,76 +144,36 @@ Planned plan_job(const PlanQuestion& q, Transformer& model, const Policies& p) {
   parallel.context = q.context;
   parallel.global_batch = q.global_batch;
   parallel.memory_budget = q.memory_budget;
+  const Topology topology = topology_of(q);
+  const bool host_counts =
+      std::any_of(topology.ranks.begin(), topology.ranks.end(), [](const RankInfo& r) { return r.device_kind == "cpu"; });
   const auto planned_at = [&](ParallelPlan plan) {
     Planned out;
     out.plan = layout_at(q, std::move(plan));
+    for (int i = 0; i < out.plan.replica_size; ++i)
+      out.head_shares.push_back(p.strategy.head_share(out.plan.parallel, i, spec.heads, spec.kv_heads));
     declare_states(out, p);
-    out.memory = count_memory(q, out, model, p, parallel);
+    out.kinds = position_kinds(q, out, model, p, parallel);
     return out;
   };
+  // Where a rank's device memory is its host's, staging there counts against the same room.
   parallel.bytes_at_degree = [&](int degree) {
     ParallelPlan plan;
     plan.axes = {{"sequence", degree}};
     plan.token_cuts = equal_cuts(q.context, degree);
-    const MemoryTable table = planned_at(std::move(plan)).memory;
-    return table.device_bytes() + table.host_bytes();
+    const MemoryTable table = planned_at(std::move(plan)).memory();
+    return host_counts ? table.bytes() : table.device_bytes();
   };
   Planned out = planned_at(p.strategy.propose(parallel));
-  for (int i = 0; i < out.plan.replica_size; ++i)
-    out.head_shares.push_back(p.strategy.head_share(out.plan.parallel, i, spec.heads, spec.kv_heads));
-  out.traffic = p.sync.traffic(model.table().total(), out.plan.replicas);
-  out.replica_bytes_per_step = replica_traffic(out.plan, spec, p.strategy, model.table().total());
+  out.topology = topology;
+  out.checks = check_memory(out.plan, out.kinds, topology);
+  const auto bytes = [&](StateId id) { return static_cast<int64_t>(size_of(out.states[static_cast<std::size_t>(id)].dtype)); };
+  // Activations have the type of the weights.
+  out.links = count_links(out.plan, model.table(), {spec.layers, spec.head_dim, out.head_shares},
+                          p.sync.traffic(model.table().total(), out.plan.replicas),
+                          {bytes(weights_state), bytes(gradients_state), bytes(weights_state)}, topology);
+  out.checkpoint = checkpoint_size(out.plan, model.table(), out.states, out.spare >= 0);
   return out;
-}
-
-std::string plan_report(const Planned& planned, const Transformer& model) {
-  const JobPlan& plan = planned.plan;
-  const ModelSpec& spec = model.spec();
-  std::ostringstream out;
-  out << "model: " << spec.family << ", " << spec.layers << " layers, hidden " << spec.hidden << ", " << spec.heads << " heads";
-  if (spec.kv_heads != spec.heads) out << " (" << spec.kv_heads << " of keys and values)";
-  out << ", ffn " << spec.ffn << ", vocabulary " << spec.vocab << (spec.tied ? " (tied)" : "") << ", " << model.table().total()
-      << " parameters\n";
-  out << "ranks: " << plan.ranks << " = " << plan.replicas << " replicas x " << plan.replica_size << " ranks; " << plan.threads
-      << " threads a rank; backend " << plan.backend << "\n";
-  out << "parallel: " << plan.parallel.reason << "\n";
-  if (plan.replica_size > 1) {
-    out << "tokens of a sequence by position:";
-    for (std::size_t i = 0; i + 1 < plan.parallel.token_cuts.size(); ++i)
-      out << " [" << plan.parallel.token_cuts[i] << ", " << plan.parallel.token_cuts[i + 1] << ")";
-    out << "\nheads by position:";
-    for (int i = 0; i < plan.replica_size; ++i) {
-      const HeadShare& share = planned.head_shares[static_cast<std::size_t>(i)];
-      out << " [" << share.query_lo << ", " << share.query_hi << ")";
-      if (spec.kv_heads != spec.heads) out << " with keys and values [" << share.kv_lo << ", " << share.kv_hi << ")";
-    }
-    out << "\nowned parameters by position:";
-    for (int i = 0; i < plan.replica_size; ++i) {
-      int64_t n = 0;
-      for (const Range& r : plan.owned(model.table(), i)) n += r.size();
-      out << ' ' << n;
-    }
-    out << "\n";
-  }
-  out << "batch: " << plan.global_batch << " sequences of " << plan.context << " tokens a step; share of each replica:";
-  for (int64_t share : plan.shares) out << ' ' << share;
-  out << "; at most " << plan.micro_batch << " at once\n";
-  out << "\n" << planned.memory.text();
-  out << "\nbytes sent by all ranks together\n";
-  for (const TrafficLine& line : planned.traffic) {
-    char row[200];
-    std::snprintf(row, sizeof row, "  %-60s %14.0f a step, %14.0f at once\n", line.what.c_str(), line.bytes_per_step, line.bytes_at_once);
-    out << row;
-  }
-  char row[200];
-  std::snprintf(row, sizeof row, "  %-60s %14.0f a step\n", "inside replicas", planned.replica_bytes_per_step);
-  out << row;
-  int64_t checkpoint = 0;
-  for (const StateDecl& decl : planned.states)
-    if (decl.checkpointed) checkpoint += model.table().total() * static_cast<int64_t>(size_of(decl.dtype));
-  if (planned.spare >= 0) checkpoint = checkpoint * plan.replicas + 4 * model.table().total();
-  out << "checkpoint: " << byte_text(checkpoint) << "\n\n[plan]\n" << plan.text();
-  return out.str();
 }
 
 }  // namespace nsp

@@ -8,6 +8,9 @@
 
 #include "core/model/transformer.hpp"
 #include "core/plan/budget.hpp"
+#include "core/plan/checkpoint_size.hpp"
+#include "core/plan/fit.hpp"
+#include "core/plan/links.hpp"
 #include "core/plan/plan.hpp"
 #include "nsp/memory.hpp"
 #include "nsp/optimizer.hpp"
@@ -18,6 +21,7 @@ namespace nsp {
 
 struct PlanQuestion {
   int ranks = 1;
+  Topology topology;  // of these ranks; empty: all on one host of which nothing is known
   int64_t global_batch = 1;
   int64_t micro_batch = 0;  // 0 = auto
   int64_t context = 1;
@@ -39,22 +43,22 @@ struct Policies {
 
 struct Planned {
   JobPlan plan;
+  Topology topology;
   std::vector<StateDecl> states;  // index = StateId; weights and gradients first
   std::vector<StateId> optimizer_states;
   std::vector<StateId> sync_states;
   StateId spare = -1;                  // owned fp32 state for evaluation on the mean; -1 where replicas never differ
-  MemoryTable memory;                  // of the rank that needs most
   std::vector<HeadShare> head_shares;  // by position in a replica
-  std::vector<TrafficLine> traffic;    // between replicas
-  double replica_bytes_per_step = 0;   // inside all replicas together, a step
+  std::vector<PositionKind> kinds;     // of positions by their memory; the one that needs most first
+  std::vector<MemoryCheck> checks;     // on this topology
+  Links links;                         // bytes a step
+  CheckpointSize checkpoint;
+  const MemoryTable& memory() const { return kinds.at(0).memory; }  // of the rank that needs most
 };
 
 Planned plan_job(const PlanQuestion& question, Transformer& model, const Policies& policies);
 
 // Near-equal cuts of `total` over `parts`.
 std::vector<int64_t> equal_cuts(int64_t total, int parts);
-
-// The plan for people: plan.txt and the plan verb.
-std::string plan_report(const Planned& planned, const Transformer& model);
 
 }  // namespace nsp

@@ -108,7 +108,7 @@ std::vector<TrafficLine> Desloc::traffic(int64_t parameters, int replicas) const
   std::string total = std::string("desloc in all, ") + ratio + " times less than ddp in fp32";
   if (schedule_.warmup_steps > 1)
     total += " (after the first " + std::to_string(schedule_.warmup_steps) + " steps, which average everything)";
-  lines.push_back({total, per_step, at_once});
+  lines.push_back({total, per_step, at_once, true});
   return lines;
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "comm/local.hpp"
+#include "core/plan/report.hpp"
 #include "core/train/job.hpp"
 #include "core/train/restore.hpp"
 #include "nsp/plugin.hpp"
@@ -147,6 +148,7 @@ void run_rank(Shared& shared, Device& device, Communicator& world) {
     shared.result.times[static_cast<std::size_t>(rank)] = trainer.breakdown();
     if (rank == 0) {
       shared.result.validation_loss = trainer.last_validation_loss();
+      shared.result.planned = planned;
       shared.result.report = plan_report(planned, model);
       const std::unique_ptr<CheckpointReader> reader = shared.store.open(shared.store.list().back());
       for (const Param& param : model.table().params()) {

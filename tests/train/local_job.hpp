@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/planner.hpp"
 #include "core/train/restore.hpp"
 #include "core/train/trainer.hpp"
 #include "io/memory_store.hpp"
@@ -47,6 +48,7 @@ struct LocalResult {
   std::vector<uint64_t> weight_hashes;              // of each rank at the end
   std::vector<Breakdown> times;                     // of each rank
   double validation_loss = 0;
+  Planned planned;
   std::string report;  // of the plan
   Restored restored;   // of a resumed run, as rank 0 saw it
 };

@@ -326,7 +326,7 @@ TEST(Topology, HostsAndText) {
   EXPECT_EQ(topology.text(),
             "5 ranks on 2 hosts\n"
             "  node1: 3 x AMD EPYC (backend cpu_native, 2 threads, 60 to 95 GFLOP/s, 79.0 GiB of 80.0 GiB free), ranks 0-1,3\n"
-            "  node2: 1 x NVIDIA H100 (backend cuda_sm90, 400000 GFLOP/s, 79.0 GiB of 80.0 GiB free), rank 2\n"
+            "  node2: 1 x NVIDIA H100 (backend cuda_sm90, 400 TFLOP/s, 79.0 GiB of 80.0 GiB free), rank 2\n"
             "  node2: 1 x AMD EPYC (backend cpu_native, 2 threads, 79.0 GiB of 80.0 GiB free), rank 4\n");
   gathered.pop_back();
   EXPECT_THROW(unpack_topology(gathered), Error);

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "core/plan/fit.hpp"
 #include "core/plan/planner.hpp"
 
 namespace nsp {
@@ -61,26 +62,76 @@ TEST(JobPlan, TextReadsBack) {
   EXPECT_EQ(values.at("memory_budget"), "12345");
 }
 
-TEST(Budget, ANeedAboveTheRoomNamesBoth) {
-  MemoryTable t;
-  t.lines = {{"weights", "head", "device", int64_t{3} << 30}, {"staging", "", "pinned", int64_t{1} << 30}};
-  MemoryRoom room;
-  room.host_free = int64_t{6} << 30;
-  room.ranks_on_host = 1;
-  EXPECT_NO_THROW(check_fits(t, room, "Advice."));
-  room.ranks_on_host = 2;
+TEST(Shares, ManyAreListedAsRuns) {
+  EXPECT_EQ(shares_text({3, 3, 2}), "3 3 2");
+  EXPECT_EQ(shares_text(equal_shares(41, 20)), "1 of 3, 19 of 2");
+}
+
+// Two ranks of 4 GiB each in device memory or so, on hosts of 6 GiB.
+struct Job {
+  JobPlan plan;
+  std::vector<PositionKind> kinds;
+  Topology topology;
+};
+
+Job two_ranks(const char* device_kind, int hosts) {
+  Job job;
+  job.plan.ranks = job.plan.replicas = 2;
+  job.plan.replica_size = 1;
+  job.kinds.push_back({{0}, {}});
+  job.kinds[0].memory.lines = {{"weights", "head", "device", int64_t{3} << 30}, {"staging", "", "pinned", int64_t{1} << 30}};
+  for (int r = 0; r < 2; ++r) {
+    RankInfo info;
+    info.host = "node" + std::to_string(r % hosts);
+    info.device_name = "D";
+    info.device_kind = device_kind;
+    info.memory_free = (int64_t{3} + r) << 30;
+    info.host_memory_available = int64_t{6} << 30;
+    job.topology.ranks.push_back(info);
+  }
+  return job;
+}
+
+TEST(Fit, RanksOfOneProcessorShareItsHost) {
+  EXPECT_TRUE(all_fit(check_memory(two_ranks("cpu", 2).plan, two_ranks("cpu", 2).kinds, two_ranks("cpu", 2).topology)));
+  const Job job = two_ranks("cpu", 1);
+  const std::vector<MemoryCheck> checks = check_memory(job.plan, job.kinds, job.topology);
   try {
-    check_fits(t, room, "Advice.");
+    require_fit(checks, "Advice.");
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::does_not_fit);
-    EXPECT_NE(std::string(e.what()).find("8.0 GiB"), std::string::npos) << e.what();
-    EXPECT_NE(std::string(e.what()).find("6.0 GiB"), std::string::npos) << e.what();
+    for (const char* text : {"8.0 GiB of host memory", "6.0 GiB", "host node0 (2 ranks)", "Advice."})
+      EXPECT_NE(std::string(e.what()).find(text), std::string::npos) << e.what();
   }
-  room.device_is_host = false;
-  EXPECT_NO_THROW(check_fits(t, room, "Advice."));
-  room.device_free = 1;
-  EXPECT_THROW(check_fits(t, room, "Advice."), Error);
+  EXPECT_NE(fit_text(checks).find("8.0 GiB of 6.0 GiB, DOES NOT FIT  <- scarcest"), std::string::npos) << fit_text(checks);
+  EXPECT_EQ(scarcest_memory(job.topology), int64_t{3} << 30);
+}
+
+TEST(Fit, DevicesCountApartFromTheirHost) {
+  Job job = two_ranks("cuda", 1);
+  EXPECT_TRUE(all_fit(check_memory(job.plan, job.kinds, job.topology)));
+  EXPECT_EQ(scarcest(check_memory(job.plan, job.kinds, job.topology))->where, "D (2 ranks)");  // 3 of 3 GiB
+  job.topology.ranks[1].memory_free = 1;
+  EXPECT_FALSE(all_fit(check_memory(job.plan, job.kinds, job.topology)));
+  EXPECT_EQ(scarcest_memory(job.topology), 1);
+  job.topology.ranks[0].memory_free = job.topology.ranks[1].memory_free = 0;  // not known
+  EXPECT_TRUE(all_fit(check_memory(job.plan, job.kinds, job.topology)));
+}
+
+TEST(Fit, EachPositionNeedsItsOwn) {
+  Job job = two_ranks("cuda", 1);
+  job.plan.replicas = 1;
+  job.plan.replica_size = 2;
+  job.kinds.push_back(job.kinds[0]);
+  job.kinds[1].positions = {1};
+  job.kinds[1].memory.lines[0].bytes = int64_t{5} << 30;
+  const std::vector<MemoryCheck> checks = check_memory(job.plan, job.kinds, job.topology);
+  ASSERT_EQ(checks.size(), 3u);
+  EXPECT_TRUE(checks[0].fits());
+  EXPECT_FALSE(checks[1].fits());
+  EXPECT_EQ(checks[1].where, "D, position 1 (1 rank)");
+  EXPECT_EQ(checks[2].need, int64_t{2} << 30);
 }
 
 }  // namespace

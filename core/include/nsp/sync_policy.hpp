@@ -41,6 +41,7 @@ struct TrafficLine {
   std::string what;           // "mean of weights every 256 steps"
   double bytes_per_step = 0;  // all ranks together, sent, averaged over steps
   double bytes_at_once = 0;   // in a step where it happens
+  bool summary = false;       // sums up other lines, so it does not count again
 };
 
 class SyncPolicy {
@@ -52,7 +53,8 @@ class SyncPolicy {
   virtual bool replicas_differ(int replicas) const = 0;
   // Own states. Called before the plan with the optimizer's declared states; Error(usage) if options contradict them.
   virtual std::vector<StateDecl> declare(const std::vector<StateDecl>& optimizer_states, int replicas) = 0;
-  // parameters: of one replica.
+  // parameters: of one replica. The plan takes the bytes of a line as spread evenly over the pairs of ranks that exchange, as
+  // sums and weighted means are.
   virtual std::vector<TrafficLine> traffic(int64_t parameters, int replicas) const = 0;
   // Device memory that it will hold besides states, in bytes; for the plan.
   virtual int64_t staging_bytes(int replicas, int64_t bucket_elements) const = 0;

@@ -1,0 +1,66 @@
+#include "core/app/job_question.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/plan/advice.hpp"
+#include "core/train/job.hpp"
+
+namespace nsp {
+namespace {
+
+// autosp with the degree left to it.
+class AutomaticSequence {
+ public:
+  explicit AutomaticSequence(Session& session) {
+    try {
+      const PluginEntry& entry = session.registry().open("parallel", "autosp");
+      std::map<std::string, Options::Value> values;
+      for (uint32_t i = 0; i < entry.descriptor->option_count; ++i) {
+        const nsp_option& row = entry.descriptor->options[i];
+        values[row.name] = {row.default_value, "default", row.type};
+      }
+      options_ = Options("autosp", std::move(values));
+      strategy_.emplace(create<ParallelStrategy>(entry, PluginContext{options_, session.log()}));
+    } catch (const Error&) {
+      // Without the module there is nothing to propose.
+    }
+  }
+  std::vector<Alternative> alternatives(bool in_use) const {
+    if (!strategy_) return {};
+    return {{in_use ? "--autosp.degree auto" : "--plugins autosp", **strategy_}};
+  }
+
+ private:
+  Options options_;
+  std::optional<PluginPtr<ParallelStrategy>> strategy_;
+};
+
+}  // namespace
+
+PlanQuestion job_question(const Config& config, const ModelSpec& spec, Topology topology, int threads) {
+  const Options& train = config.section("train");
+  PlanQuestion q;
+  q.ranks = static_cast<int>(topology.ranks.size());
+  q.global_batch = train.integer("global_batch");
+  q.micro_batch = train.text("micro_batch") == "auto" ? 0 : parse::integer(train.text("micro_batch"));
+  q.context = train.text("context") == "auto" ? spec.context : parse::integer(train.text("context"));
+  q.threads = threads;
+  q.backend = topology.ranks.at(0).backend;
+  q.bucket_elements = config.section("comm").integer("bucket_mib") * ((1 << 20) / 4);
+  // All ranks must decide alike, so the scarcest memory of the job counts.
+  q.memory_budget = scarcest_memory(topology);
+  q.loop_memory = [spec](MemoryTable& table, const BatchShape& shape) { add_loop_memory(table, shape, spec); };
+  q.topology = std::move(topology);
+  return q;
+}
+
+void require_fit_or_advise(Session& session, const Planned& planned, const PlanQuestion& question, Transformer& model,
+                           const Policies& policies) {
+  if (all_fit(planned.checks)) return;
+  const AutomaticSequence sequence(session);
+  const bool in_use = ("," + session.plugin_names() + ",").find(",autosp,") != std::string::npos;
+  require_fit(planned.checks, what_would_fit(planned, question, model, policies, sequence.alternatives(in_use)));
+}
+
+}  // namespace nsp
