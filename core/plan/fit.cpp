@@ -118,9 +118,9 @@ std::string fit_text(const std::vector<MemoryCheck>& checks) {
 void require_fit(const std::vector<MemoryCheck>& checks, const std::string& advice) {
   const MemoryCheck* most = scarcest(checks);
   if (most == nullptr || most->fits()) return;
-  throw Error(ErrorKind::does_not_fit, "the plan needs " + byte_text(most->need) +
-                                           (most->device ? " of device memory a rank, and " : " of host memory, and ") +
-                                           byte_text(most->room) + " is free on " + most->where + ". " + advice);
+  const std::string tier = most->device ? "device" : "host";
+  throw Error(ErrorKind::does_not_fit, "the plan does not fit into " + tier + " memory. It needs " + byte_text(most->need) + " on " +
+                                           most->where + ", and " + byte_text(most->room) + " is free there. " + advice);
 }
 
 int64_t scarcest_memory(const Topology& topology) {

@@ -111,10 +111,10 @@ TEST(RunDirectory, PlanThatDoesNotFit) {
   const TempFolder folder;
   const std::string dir = copy_of_run(folder);
   expect_refused_unharmed(dir, resume(dir, "--train.global_batch 50000000 --train.micro_batch 50000000"), 3,
-                          {"the plan needs", "TiB of host memory", "is free"}, "Lower model sizes or train.micro_batch");
+                          {"the plan does not fit into host memory", "TiB", "is free there"}, "--train.micro_batch ");
   const Keys huge = {{"model.hidden", "65536"}, {"model.heads", "64"}, {"model.layers", "100"}};
-  expect_refusal(run(train(folder / "new", huge)), 3, {"TiB of host memory"}, "Lower model sizes");
-  expect_refusal(run(mpirun(2) + train(folder / "new", huge)), 3, {"TiB of host memory"}, "start fewer ranks on a host");
+  expect_refusal(run(train(folder / "new", huge)), 3, {"does not fit into host memory"}, "Use a smaller model");
+  expect_refusal(run(mpirun(2) + train(folder / "new", huge)), 3, {"does not fit into host memory"}, "Use a smaller model");
 }
 
 TEST(Checkpoint, TornManifestFallsBackToTheOneBefore) {

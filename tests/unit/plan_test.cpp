@@ -101,7 +101,7 @@ TEST(Fit, RanksOfOneProcessorShareItsHost) {
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::does_not_fit);
-    for (const char* text : {"8.0 GiB of host memory", "6.0 GiB", "host node0 (2 ranks)", "Advice."})
+    for (const char* text : {"does not fit into host memory", "8.0 GiB", "6.0 GiB", "host node0 (2 ranks)", "Advice."})
       EXPECT_NE(std::string(e.what()).find(text), std::string::npos) << e.what();
   }
   EXPECT_NE(fit_text(checks).find("8.0 GiB of 6.0 GiB, DOES NOT FIT  <- scarcest"), std::string::npos) << fit_text(checks);
