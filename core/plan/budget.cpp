@@ -76,8 +76,9 @@ std::string position_text(const std::vector<int>& positions) {
   for (std::size_t i = 0; i < positions.size(); ++i) {
     std::size_t last = i;
     while (last + 1 < positions.size() && positions[last + 1] == positions[last] + 1) ++last;
-    text += (text.empty() ? "" : ",") + std::to_string(positions[i]);
-    if (last > i) text += "-" + std::to_string(positions[last]);
+    if (!text.empty()) text += ',';
+    text += std::to_string(positions[i]);
+    if (last > i) text += '-' + std::to_string(positions[last]);
     i = last;
   }
   return (positions.size() == 1 ? "position " : "positions ") + text;

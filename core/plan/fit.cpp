@@ -9,7 +9,7 @@ namespace nsp {
 namespace {
 
 std::string ranks_text(std::size_t n) {
-  return "(" + std::to_string(n) + (n == 1 ? " rank)" : " ranks)");
+  return '(' + std::to_string(n) + (n == 1 ? " rank)" : " ranks)");
 }
 
 bool on_host(const RankInfo& info) {

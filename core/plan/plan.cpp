@@ -71,9 +71,11 @@ std::string shares_text(const std::vector<int64_t>& shares) {
     std::size_t next = i + 1;
     if (shares.size() > most_listed) {
       while (next < shares.size() && shares[next] == shares[i]) ++next;
-      text += (text.empty() ? "" : ", ") + std::to_string(next - i) + " of " + std::to_string(shares[i]);
+      if (!text.empty()) text += ", ";
+      text += std::to_string(next - i) + " of " + std::to_string(shares[i]);
     } else {
-      text += (text.empty() ? "" : " ") + std::to_string(shares[i]);
+      if (!text.empty()) text += ' ';
+      text += std::to_string(shares[i]);
     }
     i = next;
   }
