@@ -41,7 +41,7 @@ RunFacts run_facts(const std::string& plugins, const Planned& planned, const Top
   const int64_t share = *std::max_element(plan.shares.begin(), plan.shares.end());
   facts.micro_steps = (share + plan.micro_batch - 1) / plan.micro_batch;
   facts.tokens_at_once = std::min(share, plan.micro_batch) * plan.context / plan.replica_size;
-  facts.planned_bytes = planned.memory.device_bytes() + planned.memory.host_bytes();
+  facts.planned_bytes = planned.memory().bytes();
   for (const RankInfo& rank : topology.ranks) facts.ranks.push_back({rank.host, rank.host_memory_total, 1});
   for (const HostRanks& host : topology.hosts())
     for (const int rank : host.ranks) facts.ranks[static_cast<std::size_t>(rank)].ranks_on_host = static_cast<int>(host.ranks.size());
