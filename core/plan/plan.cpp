@@ -43,13 +43,26 @@ std::vector<Range> JobPlan::owned(const ParamTable& table, int position) const {
 }
 
 std::string JobPlan::text() const {
+  std::string list;
+  for (const int64_t share : shares) {
+    if (!list.empty()) list += ' ';
+    list += std::to_string(share);
+  }
+  return text_with(list);
+}
+
+std::string JobPlan::short_text() const {
+  return text_with(shares_text(shares));
+}
+
+std::string JobPlan::text_with(const std::string& shares_text) const {
   std::ostringstream out;
   out << "ranks = " << ranks << "\nreplicas = " << replicas << "\nreplica_size = " << replica_size << "\naxes =";
   for (const Axis& axis : parallel.axes) out << ' ' << axis.name << ':' << axis.degree;
   out << "\ntoken_cuts =";
   for (int64_t cut : parallel.token_cuts) out << ' ' << cut;
   out << "\nglobal_batch = " << global_batch << "\ncontext = " << context << "\nmicro_batch = " << micro_batch
-      << "\nshares = " << shares_text(shares);
+      << "\nshares = " << shares_text;
   out << "\nthreads = " << threads << "\nbackend = " << backend << "\nmemory_budget = " << memory_budget << "\n";
   return out.str();
 }

@@ -36,8 +36,13 @@ struct JobPlan {
   BatchShape shape(int position, const HeadShare& heads, bool splits_heads) const;
   std::vector<Range> owned(const ParamTable& table, int position) const;
 
-  // What a resume compares and reuses; also plan.txt and the checkpoint. One "key = value" a line.
+  // What a resume compares and reuses; stored in the checkpoint. One "key = value" a line.
   std::string text() const;
+  // The same for people: many shares as runs.
+  std::string short_text() const;
+
+ private:
+  std::string text_with(const std::string& shares_text) const;
 };
 
 // The lines of JobPlan::text() as key -> value.

@@ -132,7 +132,7 @@ std::string plan_report(const Planned& planned, const Transformer& model) {
   const CheckpointSize size = planned.checkpoint;
   out << "\ncheckpoint: " << byte_text(size.total) << " (" << size.total << " bytes of tensors), at most " << byte_text(size.largest_rank)
       << " by one rank\n\n[plan]\n"
-      << plan.text();
+      << plan.short_text();
   return out.str();
 }
 

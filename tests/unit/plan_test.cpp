@@ -60,6 +60,9 @@ TEST(JobPlan, TextReadsBack) {
   EXPECT_EQ(values.at("token_cuts"), "0 8 16");
   EXPECT_EQ(values.at("shares"), "3 2");
   EXPECT_EQ(values.at("memory_budget"), "12345");
+  p.shares = equal_shares(41, 20);
+  EXPECT_EQ(plan_values(p.text()).at("shares").substr(0, 7), "3 2 2 2");  // a resume reads the numbers
+  EXPECT_EQ(plan_values(p.short_text()).at("shares"), "1 of 3, 19 of 2");
 }
 
 TEST(Shares, ManyAreListedAsRuns) {
