@@ -1,39 +1,106 @@
 #include "core/app/inference.hpp"
 
+#include <algorithm>
+
 #include "core/app/open_checkpoint.hpp"
 #include "core/tensor/core_states.hpp"
+#include "io/hdf5_store.hpp"
 
 namespace nsp {
+namespace {
 
-Inference::Inference(Session& session) : world_(session, true) {
+constexpr const char* advice =
+    "Use a machine with more memory, fewer ranks on this host, or a shorter context (--train.context) if the model allows it.";
+
+// Rank 0 chooses, and all open the same step: another rank might see a newer one by now.
+std::unique_ptr<CheckpointReader> open_alike(World& world, const std::string& path, Log& log) {
+  std::unique_ptr<CheckpointReader> reader;
+  std::string failure;
+  int64_t answer[2] = {-1, 0};  // step, kind of error
+  const auto attempt = [&](auto open) {
+    try {
+      reader = open();
+    } catch (const Error& e) {
+      failure = e.what();
+      answer[1] = static_cast<int64_t>(e.kind());
+    }
+  };
+  if (world.rank() == 0) {
+    attempt([&] { return open_checkpoint(path, log); });
+    if (reader) answer[0] = reader->step();
+  }
+  broadcast_now(world.comm(), world.wait(), answer, sizeof answer, 0);
+  world.agree(static_cast<ErrorKind>(answer[1]), failure);
+  if (world.rank() != 0) attempt([&] { return Hdf5Store(checkpoint_path(path).folder).open(answer[0]); });
+  world.agree(ErrorKind::input, failure);
+  return reader;
+}
+
+}  // namespace
+
+Inference::Inference(Session& session, World& world, const InferenceNeeds& needs) : session_(session), world_(world) {
   session.configure({});
   const Options& run = session.config().section("run");
   const std::string resume = run.text("resume");
-  reader_ = open_checkpoint(resume == "auto" ? run.text("dir") : resume, session.log());
+  reader_ = open_alike(world, resume == "auto" ? run.text("dir") : resume, session.log());
   const Attributes& attributes = reader_->attributes();
   if (attributes.count("config")) stored_ = read_stored(attributes.at("config"));
   model_ = std::make_unique<Transformer>(parse_spec(attributes.count("model") ? attributes.at("model") : ""));
-  device_ = open_device(session, world_, false);
-  const auto stored_context = stored_.find("train.context");
-  planned_.plan.context = stored_context == stored_.end() || stored_context->second.text == "auto"
-                              ? spec().context
-                              : parse::integer(stored_context->second.text);
-  planned_.plan.parallel.token_cuts = {0, planned_.plan.context};
-  planned_.plan.shares = {1};
-  planned_.plan.threads = device_.share.threads;
-  planned_.plan.backend = device_.backend;
-  planned_.states = {weights_decl()};
+  device_ = open_device(session, world, false);
+  plan(needs);
   policies_ = std::make_unique<Session::PolicySet>(session.create_policies());
-  job_ = std::make_unique<Job>(planned_, 1, world_.comm(), *device_.device, *model_, policies_->refs(), world_.wait(), session.log());
+  require_fit(check_memory(planned_.plan, planned_.kinds, device_.topology), advice);
+  job_ = std::make_unique<Job>(planned_, world.comm().size(), world.comm(), *device_.device, *model_, policies_->refs(), world.wait(),
+                               session.log());
   const Job::Drain drain(*job_);  // a checkpoint that cannot be read leaves work in the queue, and the memory goes away
   restore_model(job_->parts(), *reader_);
+}
+
+std::string Inference::value(const std::string& section, const std::string& name) const {
+  const Options& now = session_.config().section(section);
+  const auto it = stored_.find(section + "." + name);
+  return now.given(name) || it == stored_.end() ? now.text(name) : it->second.text;
+}
+
+void Inference::plan(const InferenceNeeds& needs) {
+  JobPlan& plan = planned_.plan;
+  const std::string context = value("train", "context");
+  plan.context = context == "auto" ? spec().context : parse::integer(context);
+  if (plan.context > spec().context)
+    throw Error(ErrorKind::usage, "train.context = " + context + " is longer than the model's context of " +
+                                      std::to_string(spec().context) + ". The model has no positions beyond it. Lower train.context.");
+  plan.ranks = plan.replicas = world_.comm().size();
+  plan.parallel.token_cuts = {0, plan.context};
+  plan.micro_batch = std::max<int64_t>(1, needs.tokens_at_once / plan.context);
+  plan.shares.assign(static_cast<std::size_t>(plan.ranks), plan.micro_batch);
+  plan.global_batch = plan.micro_batch * plan.ranks;
+  plan.threads = device_.share.threads;
+  plan.backend = device_.backend;
+  planned_.states = {weights_decl()};
+  planned_.head_shares = {{0, spec().heads, 0, spec().kv_heads}};
+  planned_.topology = device_.topology;
+
+  const BatchShape shape = plan.shape(0, planned_.head_shares[0], false);
+  ActivationPlanner activations;
+  model_->plan(activations, shape);
+  PositionKind kind{{0}, {}};
+  std::vector<MemoryLine>& lines = kind.memory.lines;
+  int64_t weights = 0;
+  for (const Segment& segment : model_->table().segments())
+    weights += segment.storage * static_cast<int64_t>(size_of(weights_decl().dtype));
+  lines.push_back({"weights", "", "device", weights});
+  add_activations(kind.memory, activations);
+  lines.push_back({"data", "", "device", BatchLoader::device_bytes(shape)});
+  lines.push_back({"staging: data", "", "pinned", BatchLoader::host_bytes(shape)});
+  lines.push_back({"staging: checkpoint", "", "pinned", Checkpointer::staging_bytes()});
+  for (MemoryLine& line : needs.more(spec(), plan.context)) lines.push_back(std::move(line));
+  planned_.kinds = {std::move(kind)};
 }
 
 Inference::~Inference() {
   job_.reset();
   policies_.reset();
   device_.device.reset();
-  world_.close();
 }
 
 }  // namespace nsp

@@ -1,7 +1,10 @@
-// A trained model in one process, for eval and generate: weights and activations only, no optimizer, no launcher.
+// A trained model on the ranks of a world, for eval and generate: weights and activations only, no optimizer. Every rank is a
+// replica; the memory is planned and checked before anything is allocated.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "core/app/model_source.hpp"
 #include "core/app/world.hpp"
@@ -9,10 +12,17 @@
 
 namespace nsp {
 
+struct InferenceNeeds {
+  int64_t tokens_at_once = 1;  // of a micro-step, about; at least one sequence
+  // Memory that the verb itself will allocate for this model and context.
+  std::function<std::vector<MemoryLine>(const ModelSpec& spec, int64_t context)> more;
+};
+
 class Inference {
  public:
-  // Opens the newest good checkpoint of run.dir (or run.resume, a step folder) and loads its model.
-  explicit Inference(Session& session);
+  // Collective. Opens the newest good checkpoint of run.dir (or run.resume, a step folder), as rank 0 sees it, and loads its model.
+  // Error(input) if there is none, Error(does_not_fit) if memory is too small.
+  Inference(Session& session, World& world, const InferenceNeeds& needs);
   ~Inference();
   CheckpointReader& checkpoint() { return *reader_; }
   const ModelSpec& spec() const { return model_->spec(); }
@@ -21,9 +31,13 @@ class Inference {
   Device& device() { return *device_.device; }
   const StoredValues& stored() const { return stored_; }  // configuration of the run
   int64_t context() const { return planned_.plan.context; }
+  // A key's value as given now, else that of the run, else the default.
+  std::string value(const std::string& section, const std::string& name) const;
 
  private:
-  World world_;
+  void plan(const InferenceNeeds& needs);
+  Session& session_;
+  World& world_;
   std::unique_ptr<CheckpointReader> reader_;
   StoredValues stored_;
   RankDevice device_;

@@ -12,6 +12,7 @@
 #include "core/data/byte_tokenizer.hpp"
 #include "core/plan/report.hpp"
 #include "core/train/restore.hpp"
+#include "core/train/text_generator.hpp"
 #include "core/train/trainer.hpp"
 #include "io/hdf5_store.hpp"
 

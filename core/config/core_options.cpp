@@ -179,9 +179,15 @@ std::vector<OptionRow> verb_rows(const std::string& verb) {
             1, 256,
             row("prepare", "threads", "auto|int", "auto", "files read at once; auto = the cores that it may use; the output is the same")),
     };
+  } else if (verb == "eval") {
+    rows = {
+        at_least(1,
+                 row("eval", "batches", "auto|int", "auto", "batches of train.global_batch sequences to look at; auto = all of the data")),
+        row("eval", "json", "switch", "false", "print one line of JSON instead of text"),
+    };
   } else if (verb == "generate") {
     rows = {
-        row("generate", "prompt", "string", "", "text to continue"),
+        row("generate", "prompt", "string", "", "text to continue; - = standard input"),
         at_least(1, row("generate", "tokens", "int", "200", "tokens to add")),
         at_least(0, row("generate", "temperature", "float", "0.8", "0 = always the most likely token")),
         at_least(0, row("generate", "top-k", "int", "0", "choose among the k most likely tokens; 0 = among all")),

@@ -148,7 +148,7 @@ void check(const std::string& type, const std::string& text) {
     size(text);
   } else if (type == "float") {
     number(text);
-  } else if (type == "bool") {
+  } else if (type == "bool" || type == "switch") {
     flag(text);
   } else if (type == "time") {
     seconds(text);

@@ -171,7 +171,10 @@ void Resolver::add_arguments(const std::vector<std::string>& words) {
                                         "without an option. Write --key VALUE, and quote values with spaces.");
     }
     const OptionRow& row = *find(argument.key);
-    if (row.type == "switch") continue;
+    if (row.type == "switch") {
+      if (row.of_verb) assign(row, "true", kOriginCommandLine);
+      continue;
+    }
     if (row.repeatable) {
       std::string& list = lists[&row];
       list += (list.empty() ? "" : "\n") + argument.text;

@@ -1,13 +1,16 @@
 #include "core/model/attention.hpp"
 
 #include <cmath>
+#include <tuple>
 
 #include "core/model/init.hpp"
+#include "core/model/kv_cache.hpp"
 
 namespace nsp {
 
-Attention::Attention(ParamTable& table, const std::string& name, const ModelSpec& spec)
-    : heads_(spec.heads),
+Attention::Attention(ParamTable& table, const std::string& name, const ModelSpec& spec, int64_t layer)
+    : layer_(layer),
+      heads_(spec.heads),
       kv_heads_(spec.kv_heads),
       head_dim_(spec.head_dim),
       window_(spec.window),
@@ -97,8 +100,13 @@ void Attention::forward(const ModelContext& context, const SegmentViews& segment
     const TensorView qkv = context.workspace.kept(qkv_slot_, x.dtype(), {s.rows(), qkv_width()});
     qkv_.forward(context.ops, segment, qkv, x);
     turn(context, qkv, false);
-    const Parts p = parts_of(qkv, s);
-    context.ops.attention_forward(by_heads(out, s), lse, p.q, p.k, p.v, context.batch.document_start, options());
+    Parts p = parts_of(qkv, s);
+    Ops::AttentionOptions how = options();
+    if (context.cache != nullptr) {
+      how.query_offset = context.cache->length();
+      std::tie(p.k, p.v) = context.cache->append(context.ops, layer_, p.k, p.v);
+    }
+    context.ops.attention_forward(by_heads(out, s), lse, p.q, p.k, p.v, context.batch.document_start, how);
   }
   proj_.forward(context.ops, segment, y, out);
 }

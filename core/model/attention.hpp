@@ -17,7 +17,8 @@ namespace nsp {
 
 class Attention {
  public:
-  Attention(ParamTable& table, const std::string& name, const ModelSpec& spec);
+  // layer: its place in a cache of keys and values.
+  Attention(ParamTable& table, const std::string& name, const ModelSpec& spec, int64_t layer = 0);
   void plan(ActivationPlanner& planner, const std::string& name, const BatchShape& largest);  // what is kept
   void plan_forward(ActivationPlanner& planner, const BatchShape& largest) const;             // scratch
   void plan_backward(ActivationPlanner& planner, const BatchShape& largest) const;
@@ -45,7 +46,7 @@ class Attention {
   int64_t width() const noexcept { return heads_ * head_dim_; }
   int64_t qkv_width() const noexcept { return (heads_ + 2 * kv_heads_) * head_dim_; }
 
-  int64_t heads_, kv_heads_, head_dim_, window_;
+  int64_t layer_, heads_, kv_heads_, head_dim_, window_;
   bool rope_;
   float rope_theta_;
   Linear qkv_, proj_;

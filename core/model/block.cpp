@@ -7,12 +7,12 @@ Block::FeedForward Block::feed_forward(ParamTable& table, const std::string& nam
   return Mlp(table, name, spec);
 }
 
-Block::Block(ParamTable& table, const std::string& name, const ModelSpec& spec)
+Block::Block(ParamTable& table, const std::string& name, const ModelSpec& spec, int64_t layer)
     : name_(name),
       segment_(table.add_segment(name)),
       hidden_(spec.hidden),
       norm1_(table, name + ".", "1", spec),
-      attention_(table, name + ".attn", spec),
+      attention_(table, name + ".attn", spec, layer),
       norm2_(table, name + ".", "2", spec),
       mlp_(feed_forward(table, name + ".mlp", spec)) {}
 

@@ -16,8 +16,8 @@ namespace nsp {
 
 class Block {
  public:
-  // Opens the segment NAME and declares its tensors.
-  Block(ParamTable& table, const std::string& name, const ModelSpec& spec);
+  // Opens the segment NAME and declares its tensors. layer: its place in a cache of keys and values.
+  Block(ParamTable& table, const std::string& name, const ModelSpec& spec, int64_t layer = 0);
   int segment() const noexcept { return segment_; }
   void plan(ActivationPlanner& planner, const BatchShape& largest);
   // out, x [N,C]; both stay with the caller until backward.

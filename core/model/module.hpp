@@ -17,13 +17,13 @@ namespace nsp {
 
 // Sizes of a micro-step on this rank; the planned ones are maxima of B.
 struct BatchShape {
-  int64_t micro_batch = 0;    // B
-  int64_t local_tokens = 0;   // Tl
-  int64_t tokens = 0;         // T
-  int64_t first_token = 0;    // position of the first local token in its sequence
-  int64_t local_heads = 0;    // Hl
-  int64_t local_kv_heads = 0; // Gl, Hl / Gl query heads each
-  bool splits_heads = false;  // attention runs on head shards
+  int64_t micro_batch = 0;     // B
+  int64_t local_tokens = 0;    // Tl
+  int64_t tokens = 0;          // T
+  int64_t first_token = 0;     // position of the first local token in its sequence
+  int64_t local_heads = 0;     // Hl
+  int64_t local_kv_heads = 0;  // Gl, Hl / Gl query heads each
+  bool splits_heads = false;   // attention runs on head shards
   int64_t rows() const noexcept { return micro_batch * local_tokens; }
 };
 
@@ -45,6 +45,8 @@ class ParamAccess {
   virtual void release(int segment, bool gradients_written) = 0;  // ends weights(), and gradients() if it was called (then true)
 };
 
+class KvCache;
+
 // What every forward and backward call is given.
 struct ModelContext {
   const Ops& ops;
@@ -54,6 +56,9 @@ struct ModelContext {
   BatchShape shape;  // of this micro-step
   MicroBatch batch;
   bool train = true;  // false: forward only, nothing is kept for backward
+  // Set: the batch continues the sequence of the cache, whose keys and values attention sees too, and adds its own. REQUIRES one
+  // sequence on one rank, positions from the cache's length on, no document starts, no train.
+  KvCache* cache = nullptr;
 };
 
 // A parameter's view inside a segment's storage, in its stored shape (padded rows included if asked).

@@ -1,5 +1,7 @@
 #include "core/model/transformer.hpp"
 
+#include "core/model/kv_cache.hpp"
+
 namespace nsp {
 namespace {
 
@@ -21,7 +23,7 @@ Transformer::Transformer(const ModelSpec& spec, int64_t logits_bytes)
       embedding_(table_, spec_),
       blocks_([this] {
         std::vector<Block> blocks;
-        for (int64_t l = 0; l < spec_.layers; ++l) blocks.emplace_back(table_, "blocks." + std::to_string(l), spec_);
+        for (int64_t l = 0; l < spec_.layers; ++l) blocks.emplace_back(table_, "blocks." + std::to_string(l), spec_, l);
         return blocks;
       }()),
       head_(table_, spec_, embedding_.token_table(), logits_bytes) {}
@@ -92,7 +94,10 @@ void Transformer::backward(const ModelContext& context, ParamAccess& params, con
 }
 
 void Transformer::logits(const ModelContext& context, ParamAccess& params, int64_t row, TensorView out) {
+  NSP_REQUIRE(context.cache == nullptr || (!context.train && !context.shape.splits_heads && context.shape.micro_batch == 1),
+              "a cache serves one sequence on one rank");
   trunk(context, params);
+  if (context.cache != nullptr) context.cache->advance(context.shape.rows());
   const SegmentViews head{table_, params.weights(head_segment()), {}};
   const SegmentViews classifier{table_, head_.tied() ? params.weights(embedding_segment()) : head.weights, {}};
   head_.logits(context, head, classifier, residual(context, spec_.layers), row, out);

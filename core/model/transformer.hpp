@@ -35,7 +35,7 @@ class Transformer {
   // s's gradient was enqueued: head, blocks from the last to the first, embedding.
   void backward(const ModelContext& context, ParamAccess& params, const std::function<void(int segment)>& segment_done);
   // Forward without loss, then the logits of one local row: out [1, padded_vocab]; columns from vocab on are padding.
-  // context.batch.targets is not read.
+  // context.batch.targets is not read. With context.cache the batch continues its sequence, and the cache then holds it too.
   void logits(const ModelContext& context, ParamAccess& params, int64_t row, TensorView out);
 
   int embedding_segment() const noexcept { return embedding_.segment(); }

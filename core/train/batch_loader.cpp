@@ -37,17 +37,22 @@ BatchLoader::Slot& BatchLoader::next_slot() {
   return slots_[turn_++ % slots_.size()];
 }
 
-LoadedBatch BatchLoader::place(Slot& slot, int64_t sequences) const {
+BatchShape BatchLoader::shape_of(int64_t sequences) const {
   NSP_REQUIRE(sequences >= 1 && sequences <= largest_.micro_batch, "a micro-batch is within the plan");
+  BatchShape shape = largest_;
+  shape.micro_batch = sequences;
+  return shape;
+}
+
+LoadedBatch BatchLoader::place(Slot& slot, const BatchShape& shape) const {
   LoadedBatch out;
-  out.shape = largest_;
-  out.shape.micro_batch = sequences;
+  out.shape = shape;
   const int64_t rows = out.shape.rows();
   auto* base = static_cast<int32_t*>(slot.device.data());
   out.batch.tokens = TensorView(base, DType::i32, {rows});
   out.batch.targets = TensorView(base + rows, DType::i32, {rows});
   out.batch.positions = TensorView(base + 2 * rows, DType::i32, {rows});
-  if (documents_) out.batch.document_start = TensorView(base + 3 * rows, DType::i32, {sequences, out.shape.tokens});
+  if (documents_) out.batch.document_start = TensorView(base + 3 * rows, DType::i32, {shape.micro_batch, shape.tokens});
   return out;
 }
 
@@ -63,7 +68,7 @@ void BatchLoader::enqueue(Slot& slot, LoadedBatch& loaded) {
 
 LoadedBatch BatchLoader::load(DataSource& source, std::span<const int64_t> samples) {
   Slot& slot = next_slot();
-  LoadedBatch out = place(slot, static_cast<int64_t>(samples.size()));
+  LoadedBatch out = place(slot, shape_of(static_cast<int64_t>(samples.size())));
   const int64_t local = out.shape.local_tokens, first = out.shape.first_token, all = out.shape.tokens;
   int32_t* tokens = host_part(slot, out.batch.tokens);
   int32_t* targets = host_part(slot, out.batch.targets);
@@ -91,7 +96,7 @@ LoadedBatch BatchLoader::load(DataSource& source, std::span<const int64_t> sampl
 
 LoadedBatch BatchLoader::load_tokens(std::span<const int32_t> given, int64_t sequences) {
   Slot& slot = next_slot();
-  LoadedBatch out = place(slot, sequences);
+  LoadedBatch out = place(slot, shape_of(sequences));
   const int64_t local = out.shape.local_tokens, first = out.shape.first_token, all = out.shape.tokens;
   NSP_REQUIRE(static_cast<int64_t>(given.size()) == sequences * all, "given tokens are whole sequences");
   int32_t* tokens = host_part(slot, out.batch.tokens);
@@ -104,6 +109,24 @@ LoadedBatch BatchLoader::load_tokens(std::span<const int32_t> given, int64_t seq
       positions[b * local + i] = static_cast<int32_t>(first + i);
     }
   if (documents_) std::fill_n(host_part(slot, out.batch.document_start), sequences * all, 0);
+  enqueue(slot, out);
+  return out;
+}
+
+LoadedBatch BatchLoader::load_continuation(std::span<const int32_t> given, int64_t first) {
+  const auto n = static_cast<int64_t>(given.size());
+  NSP_REQUIRE(!documents_ && largest_.local_tokens == largest_.tokens && n >= 1 && first + n <= largest_.tokens,
+              "a continuation lies within one sequence that this rank has whole");
+  BatchShape shape = shape_of(1);
+  shape.local_tokens = shape.tokens = n;
+  shape.first_token = first;
+  Slot& slot = next_slot();
+  LoadedBatch out = place(slot, shape);
+  for (int64_t i = 0; i < n; ++i) {
+    host_part(slot, out.batch.tokens)[i] = given[static_cast<std::size_t>(i)];
+    host_part(slot, out.batch.targets)[i] = -1;
+    host_part(slot, out.batch.positions)[i] = static_cast<int32_t>(first + i);
+  }
   enqueue(slot, out);
   return out;
 }

@@ -31,6 +31,9 @@ class BatchLoader {
   LoadedBatch load(DataSource& source, std::span<const int64_t> samples);
   // The same for tokens that are given: [B, T] inputs and, where targets is not empty, labels.
   LoadedBatch load_tokens(std::span<const int32_t> tokens, int64_t sequences);
+  // A piece of one sequence, of any length within the plan, whose first token has the position `first`. REQUIRES a rank that has
+  // whole sequences, and no documents.
+  LoadedBatch load_continuation(std::span<const int32_t> tokens, int64_t first);
   static int64_t device_bytes(const BatchShape& largest);
   static int64_t host_bytes(const BatchShape& largest);
 
@@ -40,7 +43,8 @@ class BatchLoader {
     EventPtr copied;
   };
   Slot& next_slot();
-  LoadedBatch place(Slot& slot, int64_t sequences) const;  // views into the slot's device buffer
+  LoadedBatch place(Slot& slot, const BatchShape& shape) const;  // views into the slot's device buffer
+  BatchShape shape_of(int64_t sequences) const;
   int32_t* host_part(Slot& slot, const TensorView& device_view) const;
   void enqueue(Slot& slot, LoadedBatch& loaded);
 

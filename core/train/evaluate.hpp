@@ -1,10 +1,9 @@
-// Loss on held-out data, and a sample of generated text. Collective over all ranks, on the weights that are installed.
+// Loss on held-out data. Collective over all ranks, on the weights that are installed.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "core/model/generate.hpp"
 #include "core/train/batch_loader.hpp"
 #include "core/train/parts.hpp"
 
@@ -32,22 +31,7 @@ struct EvalResult {
   int64_t tokens = 0;
 };
 
-// Mean loss over the first min(batches * global batch, all) sequences of the held-out data, spread over the replicas.
-EvalResult evaluate(TrainParts& parts, BatchLoader& loader, DataSource& source, int64_t batches, DeviceScalars& loss);
-
-// Continues a prompt by `count` tokens. Every rank of a replica takes part and gets the same result. The window slides by half a
-// context when it is full. after_token may stop the continuation by returning false.
-class TextGenerator {
- public:
-  TextGenerator(TrainParts& parts, BatchLoader& loader);
-  std::vector<int32_t> generate(const std::vector<int32_t>& prompt, int64_t count, const Sampling& sampling,
-                                const std::function<bool(int32_t)>& after_token = {});
-
- private:
-  int32_t next(const std::vector<int32_t>& window, int64_t length, const Sampling& sampling, uint64_t position);
-  TrainParts& parts_;
-  BatchLoader& loader_;
-  Buffer logits_, host_logits_;
-};
+// Mean loss over the first min(sequences, all) sequences of the held-out data, spread over the replicas.
+EvalResult evaluate(TrainParts& parts, BatchLoader& loader, DataSource& source, int64_t sequences, DeviceScalars& loss);
 
 }  // namespace nsp

@@ -253,7 +253,7 @@ void Trainer::evaluate_now(int64_t step) {
   TimeScope scope(parts_.wait, time_.evaluation, time_.evaluation);
   const ByteCounts before = parts_.groups.bytes();
   io_.mean.install();
-  const EvalResult result = evaluate(parts_, io_.loader, *io_.validation, settings_.eval_batches, scalars_);
+  const EvalResult result = evaluate(parts_, io_.loader, *io_.validation, settings_.eval_batches * parts_.plan.global_batch, scalars_);
   io_.mean.restore();
   const ByteCounts after = parts_.groups.bytes();
   double bytes[1] = {static_cast<double>(after.sync - before.sync + after.replica - before.replica)};
