@@ -20,8 +20,7 @@ void expect_golden(const std::string& command, const std::string& name, int code
   EXPECT_EQ(said.out, read_file(path)) << "differs from " << path;
 }
 
-const std::string seven_billion =
-    " --model.layers 32 --model.hidden 4096 --model.heads 32 --model.ffn 11008 --model.vocab 32000 --model.context 2048 ";
+const std::string seven_billion = " --model.preset llama_7b ";
 
 TEST(Plan, GoldenMixedCluster) {
   expect_golden(

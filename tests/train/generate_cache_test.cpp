@@ -59,7 +59,9 @@ TEST_P(WithCache, GivesTheSameTokens) {
       const std::vector<int32_t> expected = plain.generate(prompt, 90, sampling);
       EXPECT_EQ(cached.generate(prompt, 90, sampling), expected) << "temperature " << sampling.temperature;
       EXPECT_EQ(cached.generate(prompt, 90, sampling), expected) << "a second time";  // nothing of the first is left
-      if (sampling.temperature > 0) EXPECT_GT(std::set<int32_t>(expected.begin(), expected.end()).size(), 10u);
+      if (sampling.temperature > 0) {
+        EXPECT_GT(std::set<int32_t>(expected.begin(), expected.end()).size(), 10u);
+      }
     }
     ran = true;
   };

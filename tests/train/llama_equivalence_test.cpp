@@ -53,9 +53,7 @@ void expect_equal_at(const LocalSettings& one, const std::vector<int>& degrees, 
     expect_losses(a, b, 1e-5);
     expect_close_gradients(of_one, of_many, 1e-5);
     for (const uint64_t hash : b.weight_hashes) EXPECT_EQ(hash, b.weight_hashes[0]);
-    const std::size_t line = b.report.find("inside replicas");
-    ASSERT_NE(line, std::string::npos) << b.report;
-    const double planned = std::stod(b.report.substr(line + std::string("inside replicas").size()));
+    const double planned = b.planned.links.replica().total();
     for (const std::string& metrics : b.metrics) {
       if (metrics.find("\"kind\":\"step\"") == std::string::npos) continue;
       EXPECT_EQ(json_number(metrics, "replica_bytes"), planned);
