@@ -186,7 +186,7 @@ double Options::number(const std::string& name) const {
 
 bool Options::flag(const std::string& name) const {
   const Value& value = at(name);
-  NSP_REQUIRE(plain_type(value.type) == "bool", "option " + section_ + "." + name + " has type " + value.type);
+  NSP_REQUIRE(plain_type(value.type) == "bool" || value.type == "switch", "option " + section_ + "." + name + " has type " + value.type);
   return parse::flag(value.text);
 }
 

@@ -30,7 +30,7 @@ Line json_line(const Said& said) {
 }
 
 std::string ranks(int n) {
-  return "OMP_NUM_THREADS=1 mpirun -np " + std::to_string(n) + " $NSP ";
+  return "env OMP_NUM_THREADS=1 mpirun -np " + std::to_string(n) + " $NSP ";
 }
 
 // One run of 4 steps, trained once.
