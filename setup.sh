@@ -20,7 +20,8 @@ mkdir -p "$deps"
 
 packages=(g++ make cmake ninja-build pkg-config git
   openmpi-bin libopenmpi-dev libhdf5-dev hdf5-tools libboost-program-options-dev
-  libdnnl-dev libopenblas-dev libgtest-dev python3-h5py python3-numpy)
+  libdnnl-dev libopenblas-dev libgtest-dev python3-h5py python3-numpy
+  iproute2)
 
 while [ $# -gt 0 ]; do
   case "$1 ${2:-}" in

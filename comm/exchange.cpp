@@ -7,6 +7,7 @@
 
 #include "comm/move_operation.hpp"
 #include "comm/reduce_operation.hpp"
+#include "comm/ring.hpp"
 #include "comm/self.hpp"
 #include "comm/sum_ranks.hpp"
 
@@ -201,7 +202,11 @@ std::unique_ptr<Communicator> ExchangeCommunicator::split(int color, int key, co
   check_usable();
   NSP_REQUIRE(active_.empty(), "a communicator is split while none of its collectives is on the way");
   NSP_REQUIRE(color >= 0, "colors of a split are not negative");
-  std::unique_ptr<Transport> transport = transport_->split(color, key);
+  std::unique_ptr<Transport> transport;
+  {
+    const BlockingCall splitting(context_.ring, name_, "split");
+    transport = transport_->split(color, key);
+  }
   if (transport->size() > 1) return std::make_unique<ExchangeCommunicator>(std::move(transport), name, context_, device);
   // Alone in its group: nothing has to be staged or sent; the transport stays only to end the job. Shared because the function is copied.
   std::shared_ptr<Transport> last(std::move(transport));

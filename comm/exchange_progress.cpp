@@ -157,7 +157,7 @@ void ExchangeCommunicator::finish(Entry& entry) {
 }
 
 void ExchangeCommunicator::report_waiting() {
-  constexpr auto kInterval = std::chrono::seconds(1);
+  constexpr auto kInterval = std::chrono::milliseconds(250);
   const Clock::time_point now = Clock::now();
   for (Entry& entry : active_) {
     if (entry.stage != Stage::exchanging || now - entry.reported < kInterval) continue;

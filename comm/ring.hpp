@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "nsp/communicator.hpp"
@@ -32,6 +33,22 @@ class FixedRing final : public CollectiveRing {
   mutable std::mutex mutex_;
   std::array<Entry, 64> entries_;
   uint64_t last_ = 0;
+};
+
+// A call that blocks until all ranks of a group have made it - start, split, end - in the ring while it lasts, so that a
+// time-out can name it like a collective.
+class BlockingCall {
+ public:
+  // op: a literal.
+  BlockingCall(CollectiveRing& ring, const std::string& communicator, const char* op)
+      : ring_(ring), sequence_(ring.entered({0, communicator, op, 0, DType::u8, 0, "the other ranks"})) {}
+  ~BlockingCall() { ring_.finished(sequence_); }
+  BlockingCall(const BlockingCall&) = delete;
+  BlockingCall& operator=(const BlockingCall&) = delete;
+
+ private:
+  CollectiveRing& ring_;
+  uint64_t sequence_;
 };
 
 }  // namespace nsp

@@ -38,13 +38,15 @@ std::string timeout_report(const FixedRing& ring, int rank, const std::string& h
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%g", timeout);
   const auto oldest = std::find_if(entries.begin(), entries.end(), [](const FixedRing::Entry& entry) { return !entry.finished; });
-  std::string text =
-      "nsp: error: rank " + std::to_string(rank) + " on " + host + ": communication did not get on for comm.timeout = " + seconds + " s. ";
+  std::string text = "nsp_app: error: rank " + std::to_string(rank) + " on " + host +
+                     ": communication did not get on for comm.timeout = " + seconds + " s. ";
   if (oldest != entries.end()) {
-    text += std::string(oldest->record.op) + " on communicator '" + oldest->record.communicator + "' waits for " +
-            oldest->record.waiting_for + ". ";
+    text += std::string(oldest->record.op) + " on communicator '" + oldest->record.communicator + "' (tag " +
+            std::to_string(oldest->record.tag) + ") waits for " + oldest->record.waiting_for + ". ";
   }
-  text += "A rank that is waited for has died, hangs, is much slower, or has entered another collective.\n";
+  text +=
+      "A rank that is waited for has died, hangs, is cut off, is much slower, has entered another collective, or waits for a third one "
+      "itself.\n";
   text += "The collectives that rank " + std::to_string(rank) + " entered last (sequence, communicator, op, elements, dtype, tag):\n";
   for (const FixedRing::Entry& entry : entries) text += line_of(entry, now);
   text +=
@@ -54,8 +56,8 @@ std::string timeout_report(const FixedRing& ring, int rank, const std::string& h
   return text;
 }
 
-Watchdog::Watchdog(const FixedRing& ring, int rank, std::string host, double timeout)
-    : ring_(ring), rank_(rank), host_(std::move(host)), timeout_(timeout) {
+Watchdog::Watchdog(const FixedRing& ring, int rank, std::string host, double timeout, std::function<bool()> told_to_end)
+    : ring_(ring), rank_(rank), host_(std::move(host)), timeout_(timeout), told_to_end_(std::move(told_to_end)) {
   NSP_REQUIRE(timeout > 0, "a time-out is longer than nothing");
   thread_ = std::thread([this] { watch(); });
 }
@@ -70,8 +72,8 @@ Watchdog::~Watchdog() {
 }
 
 void Watchdog::watch() {
-  const double tick = std::clamp(timeout_ / 10, 0.01, 1.0);
-  uint64_t watched = 0;  // the collective that has been the oldest for `stuck` seconds
+  const double tick = std::clamp(timeout_ / 10, 0.01, 0.25);  // launchers leave a second between SIGTERM and SIGKILL
+  uint64_t watched = 0;                                       // the collective that has been the oldest for `stuck` seconds
   double stuck = 0;
   Clock::time_point last = Clock::now();
   std::unique_lock lock(mutex_);
@@ -83,7 +85,8 @@ void Watchdog::watch() {
     const uint64_t oldest = ring_.oldest_unfinished();
     stuck = oldest == watched ? stuck + passed : 0;
     watched = oldest;
-    if (oldest == 0 || stuck < timeout_) continue;
+    const bool told = told_to_end_ && told_to_end_();
+    if (oldest == 0 || stuck < (told ? timeout_ / 2 : timeout_)) continue;
     const std::string text = timeout_report(ring_, rank_, host_, timeout_);
     std::fputs(text.c_str(), stderr);
     std::fflush(stderr);

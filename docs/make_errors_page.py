@@ -30,7 +30,7 @@ page lists all of them, by exit code: look for the words that do not stand in <a
 
 Not in the tables:
 
-* `communication timed out ...`, exit code 6: a collective took longer than `comm.timeout`. The text names the call, the communicator
+* `communication did not get on for comm.timeout ...`, exit code 6: a collective took longer. The text names the call, the communicator
   and the ranks that did not come. Look at those ranks' hosts first: a process that was stopped or killed, a host that swaps, a cut
   cable. If all are well and the job is only slow, raise `--comm.timeout`. The last checkpoint is good: start the same command again.
 * exit code 75, without an error: stopped early with a good checkpoint, by a signal, `--train.max_hours` or the file `STOP`. Start the

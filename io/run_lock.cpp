@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "io/durable.hpp"
@@ -71,12 +73,23 @@ bool same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Why the lock may be taken over, or the empty string.
-std::string reason_to_take(const LockHolder& holder, const LockHolder& self, int64_t age) {
+// Why the lock may be taken over at once, or the empty string.
+std::string reason_to_take(const LockHolder& holder, const LockHolder& self) {
   if (is_gone(holder, self)) return "its process is gone";
   if (!holder.job.empty() && holder.job == self.job) return "it is of this same Slurm job";
-  if (age > stale_seconds) return "its heartbeat is " + std::to_string(age) + " s old";
   return {};
+}
+
+// True if the lock changes - a heartbeat, another owner, gone - within that time.
+bool changes(const std::string& path, const Found& before, double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  do {
+    ::usleep(pause_microseconds);
+    const Found now = look(path);
+    const timespec &a = now.info.st_mtim, &b = before.info.st_mtim;
+    if (!now.exists || a.tv_sec != b.tv_sec || a.tv_nsec != b.tv_nsec || now.text != before.text) return true;
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
 }
 
 // Takes a stale lock out of the way; false: try again. Several jobs may find it stale at once. Only the one that holds
@@ -116,7 +129,7 @@ bool remove_stale(const std::string& path, const LockHolder& self, const Found& 
 
 }  // namespace
 
-RunLock::RunLock(const std::string& run_dir) : path_(run_dir + "/lock"), pid_(::getpid()) {
+RunLock::RunLock(const std::string& run_dir, double watch_seconds) : path_(run_dir + "/lock"), pid_(::getpid()) {
   const LockHolder self = this_process();
   token_ = self.token;
   text_ = lock_text(self);
@@ -130,8 +143,12 @@ RunLock::RunLock(const std::string& run_dir) : path_(run_dir + "/lock"), pid_(::
     if (!found.exists) continue;  // given back meanwhile
     const LockHolder holder = parse_lock(found.text);
     const int64_t age = now.st_mtime - found.info.st_mtime;
-    const std::string reason = reason_to_take(holder, self, age);
-    if (reason.empty()) refuse(run_dir, holder, age);
+    std::string reason = reason_to_take(holder, self);
+    if (reason.empty()) {
+      if (std::llabs(age) <= stale_seconds) refuse(run_dir, holder, age);
+      if (changes(path_, found, watch_seconds)) continue;  // somebody is alive there, and a clock was set
+      reason = "its heartbeat is " + std::to_string(std::llabs(age)) + " s " + (age > 0 ? "old" : "in the future") + " and does not move";
+    }
     if (remove_stale(path_, self, found, now.st_mtime)) {
       taken_over_ = "the lock of " + describe(holder) + " was taken over: " + reason;
     } else {

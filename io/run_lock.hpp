@@ -2,7 +2,9 @@
 //
 // The file is text: host, process and its start time, Slurm job, since when; its modification time is the heartbeat.
 // A lock is taken over if its process is gone (same host), if it is of this same Slurm job (a requeue), or if its heartbeat
-// is older than 60 s. Works over NFS: created by link(2), ages are measured by the file system's own clock.
+// is older than 60 s. Works over NFS: created by link(2), ages are measured by the file system's own clock. That clock may be set
+// while a job runs; so a heartbeat of a strange age, old or in the future, is believed only after the lock was watched for longer
+// than a beat takes, by a clock that nobody sets.
 // Thread: one at a time; rank 0 only.
 #pragma once
 
@@ -13,7 +15,8 @@ namespace nsp {
 class RunLock {
  public:
   // Takes the lock of an existing run directory. Error(usage) if another job holds it, naming it; Error(io) if it cannot be written.
-  explicit RunLock(const std::string& run_dir);
+  // watch_seconds: how long a lock is watched before its age alone lets it be taken over.
+  explicit RunLock(const std::string& run_dir, double watch_seconds = 15);
   // Gives the lock back, if it is still ours.
   ~RunLock() noexcept;
   RunLock(const RunLock&) = delete;

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <new>
 #include <thread>
 
 #include "core/app/process.hpp"
 #include "core/app/verbs.hpp"
 #include "core/config/help.hpp"
+#include "core/train/signals.hpp"
 #include "core/version.hpp"
 
 extern char** environ;
@@ -22,8 +25,28 @@ void print_error(const std::string& text) {
 
 // The other ranks usually fail for the same reason; they give the ranks before them the time to say it and to take the job down.
 // On a crowded host ranks start seconds apart. Nobody waits for this in vain: a rank that sleeps here was about to end the job.
-void let_lower_ranks_speak(int rank) {
-  if (rank > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2500 + 500 * std::min(rank, 15)));
+// most: seconds; less than the others wait for this rank before they call it lost. When the launcher ends this rank meanwhile, one of
+// them has spoken.
+void let_lower_ranks_speak(int rank, double most, int code) {
+  if (rank == 0) return;
+  const bool told_before = told_to_terminate();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(std::min(2.5 + 0.5 * std::min(rank, 15), most));
+  while (std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (told_to_terminate() && !told_before) _exit(code);
+  }
+}
+
+Error as_error(const std::exception& failure) {
+  const std::string what = failure.what();
+  if (const auto* error = dynamic_cast<const Error*>(&failure)) return *error;
+  if (dynamic_cast<const std::bad_alloc*>(&failure) != nullptr)
+    return Error(ErrorKind::memory, "host memory ran out. An allocation beside the plan failed (" + what +
+                                        "). Start fewer ranks on this host, or give the job more memory.");
+  if (dynamic_cast<const std::filesystem::filesystem_error*>(&failure) != nullptr)
+    return Error(ErrorKind::io, "the file system failed. " + what + ". Check it, its free space and your permissions.");
+  return Error(ErrorKind::internal,
+               "something failed that nsp does not know. It says: " + what + ". This is a bug in nsp or in a plug-in; please report it.");
 }
 
 std::string here(int rank) {
@@ -51,9 +74,10 @@ int dispatch(Session& session) {
 
 }  // namespace
 
-int end_with_error(World& world, const Error& error) {
+int end_with_error(World& world, const std::exception& failure) {
+  const Error error = as_error(failure);
   const int rank = world.rank(), code = exit_code_of(error.kind());
-  let_lower_ranks_speak(rank);
+  let_lower_ranks_speak(rank, world.timeout() / 3, code);
   print_error(std::string(error.what()) + (rank != 0 ? here(rank) : ""));
   if (world.comm().size() > 1) world.comm().abort(code, "");  // the reason has been printed
   world.close();
@@ -71,13 +95,11 @@ int run_app(int argc, char** argv) {
     }
     Session session(std::move(line), launch);
     return dispatch(session);
-  } catch (const Error& e) {
-    let_lower_ranks_speak(launch.rank);
-    print_error(std::string(e.what()) + (launch.rank != 0 ? here(launch.rank) : ""));
-    return exit_code_of(e.kind());
   } catch (const std::exception& e) {
-    print_error(std::string(e.what()) + here(launch.rank));
-    return exit_code::error;
+    const Error error = as_error(e);
+    let_lower_ranks_speak(launch.rank, 60, exit_code_of(error.kind()));
+    print_error(std::string(error.what()) + (launch.rank != 0 ? here(launch.rank) : ""));
+    return exit_code_of(error.kind());
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,8 @@
 namespace nsp {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr double longest_watch = 15;  // seconds, of a lock whose heartbeat seems to have stopped
 
 // FNV-1a; 0 for a file that cannot be read.
 uint64_t hash_of_file(const std::string& path) {
@@ -38,7 +41,8 @@ RunDirectory::RunDirectory(Session& session, World& world, const std::string& pa
       if (error)
         throw Error(ErrorKind::io, "cannot make the run directory " + path_ + ": " + error.message() +
                                        ". Choose another with --run.dir, or change the permissions of its parent.");
-      lock_ = std::make_unique<RunLock>(path_);
+      // The others wait meanwhile.
+      lock_ = std::make_unique<RunLock>(path_, std::min(longest_watch, world.timeout() / 2));
       if (!lock_->taken_over().empty()) session.log().info(lock_->taken_over());
     } catch (const Error& e) {
       failure = e.what();
@@ -149,19 +153,6 @@ ResumePoint find_resume_point(Session& session, World& world, const RunDirectory
   const auto it = out.reader->attributes().find("config");
   if (it != out.reader->attributes().end()) out.config = read_stored(it->second);
   return out;
-}
-
-void write_run_file(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".tmp";
-  {
-    std::ofstream out(temporary);
-    out << text;
-    out.flush();
-    if (!out)
-      throw Error(ErrorKind::io,
-                  "cannot write " + temporary + ". The file system is full or read-only. Make room or choose another --run.dir.");
-  }
-  fs::rename(temporary, path);
 }
 
 }  // namespace nsp

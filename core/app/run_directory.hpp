@@ -43,7 +43,4 @@ struct ResumePoint {
 // and the one before it tried.
 ResumePoint find_resume_point(Session& session, World& world, const RunDirectory& directory, const std::string& resume);
 
-// Rank 0: writes a text file of the run directory, whole or not at all.
-void write_run_file(const std::string& path, const std::string& text);
-
 }  // namespace nsp

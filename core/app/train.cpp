@@ -10,7 +10,9 @@
 #include "core/app/training_data.hpp"
 #include "core/app/verbs.hpp"
 #include "core/data/byte_tokenizer.hpp"
+#include "core/device/byte_text.hpp"
 #include "core/plan/report.hpp"
+#include "core/train/line_file.hpp"
 #include "core/train/restore.hpp"
 #include "core/train/text_generator.hpp"
 #include "core/train/trainer.hpp"
@@ -173,8 +175,8 @@ class TrainRun {
     if (world_.rank() != 0) return;
     const std::string report = plan_report(planned, model);
     log_.info(report);
-    write_run_file(directory_.path() + "/plan.txt", report);
-    write_run_file(directory_.path() + "/config.ini", session_.config().dump());
+    replace_file(directory_.path() + "/plan.txt", report);
+    replace_file(directory_.path() + "/config.ini", session_.config().dump());
   }
 
   void compare_plan(const Planned& planned) {
@@ -202,6 +204,8 @@ class TrainRun {
     const Planned planned = plan_job(q, model, policies);
     write_plan(planned, model);
     compare_plan(planned);
+    if (world_.host().memory_limited && !all_fit(planned.checks))
+      log_.warning("a control group limits this host's ranks to " + byte_text(world_.host().memory_total) + " of memory");
     require_fit_or_advise(session_, planned, q, model, policies);
     const TrainSettings settings = settings_of(config, context_, source_.spec, device_.topology.peak_gflops());
 
@@ -214,7 +218,7 @@ class TrainRun {
     else
       source_.fill(job, static_cast<uint64_t>(train.integer("seed")));
     const TrainState& state = restored.state;
-    if (from_.reader && state.step >= settings.steps) {
+    if (from_.reader && state.step >= settings.steps && !state.evaluation_due) {
       log_.info("the run in " + directory_.path() + " is complete: " + std::to_string(state.step) + " of " +
                 std::to_string(settings.steps) + " steps. To go on, raise train.steps.");
       return exit_code::done;
@@ -307,7 +311,7 @@ int run_train(Session& session) {
   try {
     TrainRun run(session, world);
     code = run.run();
-  } catch (const Error& e) {
+  } catch (const std::exception& e) {
     return end_with_error(world, e);
   }
   world.close();

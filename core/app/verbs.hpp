@@ -16,8 +16,8 @@ int run_plugins(Session& session);
 int run_info(Session& session);
 
 // Ends a started job after an error on this rank: prints it once and takes all ranks down with its exit code. Returns only in a
-// job of one rank.
-int end_with_error(World& world, const Error& error);
+// job of one rank. What is no nsp::Error (out of memory, the file system, a plug-in's own exception) is told as one.
+int end_with_error(World& world, const std::exception& failure);
 
 // argv to exit code: what main does.
 int run_app(int argc, char** argv);

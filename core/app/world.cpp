@@ -1,11 +1,16 @@
 #include "core/app/world.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/discover/peak.hpp"
+#include "core/train/signals.hpp"
 
 namespace nsp {
 namespace {
+
+// Ranks start at different times, on a crowded host seconds apart: starting may take a minute whatever comm.timeout is.
+constexpr double shortest_start = 60;
 
 std::string chosen_comm(Session& session, bool alone) {
   if (alone) return "self";
@@ -22,12 +27,16 @@ std::string chosen_comm(Session& session, bool alone) {
 
 }  // namespace
 
-World::World(Session& session, bool alone) : host_(read_host()) {
+World::World(Session& session, bool alone) : host_(read_host()), timeout_(session.line().core("comm", {}).seconds("timeout")) {
   const PluginEntry& entry = session.registry().open("comm", chosen_comm(session, alone));
   provider_ = std::make_unique<PluginPtr<CommProvider>>(create<CommProvider>(entry, PluginContext{comm_options_, session.log()}));
-  comm_ = (*provider_)->open(CommContext{ring_});
+  {
+    const BlockingCall starting(ring_, "world", "start");
+    const Watchdog watchdog(ring_, session.launch().rank, host_.name, std::max(timeout_, shortest_start), told_to_terminate);
+    comm_ = (*provider_)->open(CommContext{ring_});
+  }
   wait_.add(comm_.get());
-  watchdog_ = std::make_unique<Watchdog>(ring_, comm_->rank(), host_.name, session.line().core("comm", {}).seconds("timeout"));
+  watchdog_ = std::make_unique<Watchdog>(ring_, comm_->rank(), host_.name, timeout_, told_to_terminate);
 }
 
 World::~World() {
@@ -35,9 +44,9 @@ World::~World() {
 }
 
 void World::close() {
-  watchdog_.reset();
   wait_.remove(comm_.get());
   comm_.reset();
+  const BlockingCall ending(ring_, "world", "end");  // waits for all ranks, so the watchdog sees it too
   (*provider_)->close();
 }
 

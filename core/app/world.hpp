@@ -25,6 +25,7 @@ class World {
   Communicator& comm() { return *comm_; }
   HostWait& wait() { return wait_; }
   int rank() const { return comm_->rank(); }
+  double timeout() const { return timeout_; }  // comm.timeout, seconds
   const HostInfo& host() const { return host_; }
   // Shuts the transport down; the last act of a rank.
   void close();
@@ -33,6 +34,7 @@ class World {
 
  private:
   HostInfo host_;
+  double timeout_;
   FixedRing ring_;
   HostWait wait_;
   Options comm_options_;

@@ -123,6 +123,7 @@ SavedCheckpoint Checkpointer::save(const TrainState& state, const std::string& d
   attributes["replicas_differ"] = parts_.replicas_differ() ? "1" : "0";
   attributes["optimizer_updates"] = joined(by_replica(state.updates));
   attributes["bad_steps_in_a_row"] = joined(by_replica(state.bad_in_a_row));
+  attributes["evaluation_due"] = state.evaluation_due ? "1" : "0";
   attributes["data.position"] = data_position;
   attributes["written"] = std::to_string(std::time(nullptr));
   std::string failure;
@@ -131,7 +132,7 @@ SavedCheckpoint Checkpointer::save(const TrainState& state, const std::string& d
     const std::unique_ptr<ShardWriter> writer = store_.begin(state.step, parts_.rank, run_, bytes_to_put());
     put_all(*writer);
     pieces = writer->finish();
-  } catch (const Error& e) {
+  } catch (const std::exception& e) {
     failure = e.what();
   }
   failure = first_failure(parts_, failure);
@@ -140,7 +141,7 @@ SavedCheckpoint Checkpointer::save(const TrainState& state, const std::string& d
     if (parts_.rank == 0) {
       try {
         store_.commit(state.step, run_, attributes, pieces);
-      } catch (const Error& e) {
+      } catch (const std::exception& e) {
         failure = e.what();
       }
     }
@@ -150,8 +151,8 @@ SavedCheckpoint Checkpointer::save(const TrainState& state, const std::string& d
   saved.where = store_.where(state.step);
   if (!failure.empty()) {
     if (parts_.rank == 0) store_.rollback(state.step);
-    parts_.log.warning("the checkpoint of step " + std::to_string(state.step) + " failed and was removed: " + failure +
-                       ". Earlier checkpoints are as they were.");
+    parts_.log.warning("the checkpoint of step " + std::to_string(state.step) + " failed and counts for nothing: " + failure +
+                       " Earlier checkpoints are as they were.");
     return saved;
   }
   if (parts_.rank == 0) store_.prune(keep_, keep_every_);

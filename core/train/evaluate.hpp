@@ -1,6 +1,7 @@
 // Loss on held-out data. Collective over all ranks, on the weights that are installed.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,12 @@ class DeviceScalars {
 struct EvalResult {
   double loss = 0;  // mean over counted tokens
   int64_t tokens = 0;
+  bool left = false;  // a rank wanted to stop: all have left the evaluation together, and there is no loss
 };
 
-// Mean loss over the first min(sequences, all) sequences of the held-out data, spread over the replicas.
-EvalResult evaluate(TrainParts& parts, BatchLoader& loader, DataSource& source, int64_t sequences, DeviceScalars& loss);
+// Mean loss over the first min(sequences, all) sequences of the held-out data, spread over the replicas. stop: whether this rank wants
+// to leave, asked before each batch; obeyed by all ranks a batch later.
+EvalResult evaluate(TrainParts& parts, BatchLoader& loader, DataSource& source, int64_t sequences, DeviceScalars& loss,
+                    const std::function<bool()>& stop = {});
 
 }  // namespace nsp

@@ -3,11 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "nsp/error.hpp"
 
@@ -27,47 +26,42 @@ std::string lines_up_to(const std::string& path, int64_t step) {
 }
 
 Metrics::Metrics(const std::string& path, int64_t resumed_step, int64_t log_every, int64_t steps, Log& log)
-    : enabled_(!path.empty()), path_(path), resumed_step_(resumed_step), log_every_(log_every), steps_(steps), log_(log) {
-  if (!enabled_) return;
-  if (resumed_step >= 0 && std::filesystem::exists(path)) {
-    const std::string kept = lines_up_to(path, resumed_step);
-    const std::string temporary = path + ".tmp";
-    std::ofstream(temporary) << kept;
-    std::filesystem::rename(temporary, path);
-  }
-  out_.open(path, resumed_step >= 0 ? std::ios::app : std::ios::trunc);
-  if (!out_)
-    throw Error(ErrorKind::io,
-                "cannot write " + path + ". The run directory is not writable. Choose another with --run.dir or change its permissions.");
+    : path_(path), resumed_step_(resumed_step), log_every_(log_every), steps_(steps), log_(log) {
+  if (path_.empty()) return;
+  std::error_code unreadable;
+  if (resumed_step >= 0 && std::filesystem::exists(path_, unreadable)) replace_file(path_, lines_up_to(path_, resumed_step));
+  out_ = std::make_unique<LineFile>(path_, resumed_step >= 0);
+}
+
+Metrics::~Metrics() {
+  flush();
+  if (waits_ || (out_ && out_->given_up() > 0))
+    log_.warning("the end of " + path_ + " is missing: it could not be written. The checkpoints are not concerned.");
 }
 
 void Metrics::write_events(const std::string& folder) {
-  if (enabled_) events_ = std::make_unique<EventFile>(folder, resumed_step_ + 1, log_);
+  if (out_) events_ = std::make_unique<EventFile>(folder, resumed_step_ + 1, log_);
 }
 
 void Metrics::show_progress(StatusLine& line) {
-  if (enabled_) progress_ = std::make_unique<Progress>(line, steps_);
+  if (out_) progress_ = std::make_unique<Progress>(line, steps_);
 }
 
 void Metrics::record(const JsonLine& line) {
-  if (!enabled_) return;
-  out_ << line.text() << std::endl;
-  check_written();
+  if (!out_) return;
+  out_->add(line.text());
+  flush();
 }
 
 void Metrics::flush() {
-  if (!enabled_) return;
-  out_.flush();
-  check_written();
+  if (!out_) return;
+  const bool waited = waits_;
+  waits_ = !out_->flush();
+  if (waits_ && !waited)
+    log_.warning("cannot write " + path_ + ": " + out_->failure() +
+                 ". Training goes on, and lines wait in memory until they can be written. Make room in the run directory.");
+  if (waited && !waits_) log_.info(path_ + " is written again" + (out_->given_up() > 0 ? ", with a gap." : ", without a gap."));
   if (events_) events_->flush();
-}
-
-// A full disk costs lines of the log, never the run. What was cut in the middle of a line is dropped when the run is resumed.
-void Metrics::check_written() {
-  if (out_ || path_.empty()) return;
-  log_.warning("cannot write " + path_ + ": " + std::strerror(errno) +
-               ". Training goes on; its lines are missing from here until the run is started again. Make room in the run directory.");
-  path_.clear();
 }
 
 void Metrics::evaluation(int64_t step, double loss, int64_t tokens, int64_t bytes) {
@@ -87,7 +81,7 @@ void Metrics::checkpoint(int64_t step, double seconds, int64_t size, int64_t byt
 }
 
 void Metrics::step(const StepRecord& r) {
-  if (!enabled_) return;
+  if (!out_) return;
   seconds_ += r.step_seconds;
   tokens_ += r.tokens;
   recent_seconds_ = recent_seconds_ == 0 ? r.step_seconds : 0.95 * recent_seconds_ + 0.05 * r.step_seconds;
@@ -98,9 +92,8 @@ void Metrics::step(const StepRecord& r) {
   line.add("control_bytes", static_cast<int64_t>(r.control_bytes)).add("peak_share", r.peak_share);
   if (!r.synced.empty()) line.add("synced", r.synced);
   if (r.skipped_replicas > 0) line.add("skipped_replicas", r.skipped_replicas);
-  out_ << line.text() << "\n";
-  if (r.step % 10 == 0) out_.flush();
-  check_written();
+  out_->add(line.text());
+  if (r.step % 10 == 0) flush();
   if (events_) {
     const Scalar scalars[] = {{"train/loss", r.loss},
                               {"train/grad_norm", r.grad_norm},

@@ -4,12 +4,12 @@
 
 #include <chrono>
 #include <cstdint>
-#include <fstream>
 #include <memory>
 #include <string>
 
 #include "core/train/event_file.hpp"
 #include "core/train/json_line.hpp"
+#include "core/train/line_file.hpp"
 #include "core/train/progress.hpp"
 #include "nsp/log.hpp"
 
@@ -18,8 +18,12 @@ namespace nsp {
 class Metrics {
  public:
   // path: of metrics.jsonl; empty: nothing is written and nothing printed (other ranks). resumed_step >= 0: the run goes on from
-  // there, later lines are cut. log_every: steps between printed lines; 0 = none. Error(io) if the file cannot be written.
+  // there, later lines are cut. log_every: steps between printed lines; 0 = none. Error(io) if the file cannot be written now;
+  // later that is a warning, and lines wait in memory until there is room.
   Metrics(const std::string& path, int64_t resumed_step, int64_t log_every, int64_t steps, Log& log);
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
 
   // The same numbers for TensorBoard; ignored on other ranks.
   void write_events(const std::string& folder);
@@ -38,10 +42,9 @@ class Metrics {
  private:
   std::string step_text(const StepRecord& record, double left) const;
   double seconds_left(const StepRecord& record);
-  void check_written();
-  bool enabled_;
   std::string path_;
-  std::ofstream out_;
+  std::unique_ptr<LineFile> out_;  // nullptr: another rank
+  bool waits_ = false;             // lines of out_ could not be written
   int64_t resumed_step_, log_every_, steps_;
   Log& log_;
   std::unique_ptr<EventFile> events_;

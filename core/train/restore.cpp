@@ -169,6 +169,8 @@ class Restorer {
     out.state.step = numbers(attribute(reader_.attributes(), "step")).at(0);
     out.state.updates = of_replica("optimizer_updates");
     out.state.bad_in_a_row = of_replica("bad_steps_in_a_row");
+    const auto due = reader_.attributes().find("evaluation_due");
+    out.state.evaluation_due = due != reader_.attributes().end() && due->second == "1";
     // Bias corrections belong to moments: moments that start again need a count that starts again.
     out.optimizer_restarted = !parts_.optimizer_states.empty();
     for (const RestoredState& state : out.states)

@@ -51,6 +51,10 @@ SignalHandlers::~SignalHandlers() {
   received = 0;
 }
 
+bool told_to_terminate() noexcept {
+  return received.load() == SIGTERM;
+}
+
 StopRequests::StopRequests(std::string run_dir, double max_seconds, bool watch_files)
     : run_dir_(std::move(run_dir)), max_seconds_(max_seconds), watch_files_(watch_files), begin_(std::chrono::steady_clock::now()) {
   if (!watch_files_) return;

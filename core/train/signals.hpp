@@ -20,6 +20,8 @@ class SignalHandlers {
 
 // The first signal that arrived while handlers were there; 0 = none.
 int received_signal() noexcept;
+// Whether such handlers have received SIGTERM, by which launchers end the ranks that are left. Thread: any.
+bool told_to_terminate() noexcept;
 
 class StopRequests {
  public:

@@ -39,7 +39,7 @@ Outcome Trainer::run() {
     const Clock::time_point begin = Clock::now();
     ~Total() { seconds = std::chrono::duration<double>(Clock::now() - begin).count(); }
   } total{time_.total};
-  if (state_.step == 0 && settings_.eval_every > 0) evaluate_now(0);  // where the run starts from
+  evaluate_at_start();
   while (state_.step < settings_.steps && !stop_) {
     const int64_t t = state_.step;
     const auto begin = Clock::now();
@@ -64,7 +64,7 @@ Outcome Trainer::run() {
 
     const int64_t step = state_.step;
     const bool last = step == settings_.steps;
-    const bool evaluate = last || (settings_.eval_every > 0 && step % settings_.eval_every == 0);
+    const bool evaluate = io_.validation != nullptr && (last || (settings_.eval_every > 0 && step % settings_.eval_every == 0));
     const bool checkpoint =
         last || stop_ || checkpoint_asked_ || (settings_.checkpoint_every > 0 && step % settings_.checkpoint_every == 0);
     const bool verify = settings_.verify_every > 0 && step % settings_.verify_every == 0;
@@ -76,16 +76,27 @@ Outcome Trainer::run() {
       if (pending_) read_job_vector();
       throw_if_diverged();
       if (verify) verify_weights(step);
-      if (evaluate && !(stop_ && !last)) evaluate_now(step);
+      if (evaluate) evaluate_now(step);
       if (checkpoint || stop_) checkpoint_now(step);
     }
   }
-  if (state_.step >= settings_.steps) return Outcome::finished;
+  if (state_.step >= settings_.steps && !state_.evaluation_due) return Outcome::finished;
   if (last_checkpoint_ != state_.step)
     throw Error(ErrorKind::io,
                 "the run was asked to stop, and its last checkpoint could not be written. What was trained since the one before is lost. "
                 "Make room in the run directory and start again.");
   return Outcome::stopped;
+}
+
+// A new run says where it starts from; one that was stopped at an evaluation makes up for it.
+void Trainer::evaluate_at_start() {
+  const int64_t step = state_.step;
+  const bool due = state_.evaluation_due;
+  if (!due && !(step == 0 && settings_.eval_every > 0)) return;
+  evaluate_now(step);
+  // The checkpoint that the run goes on from still says that the evaluation is due; a complete run shall not say so for ever.
+  if (due && !stop_ && step >= settings_.steps) last_checkpoint_ = -1;
+  if (stop_ || (due && step >= settings_.steps)) checkpoint_now(step);
 }
 
 void Trainer::forward_and_backward(int64_t t) {
@@ -147,7 +158,7 @@ Trainer::GroupResult Trainer::reduce_group_vector() {
   group.loss_sum = values[0];
   group.tokens = values[1];
   group.norm = std::sqrt(values[2]) / values[1];
-  group.bad = !std::isfinite(values[0]) || !std::isfinite(values[2]);
+  group.bad = !std::isfinite(values[0]) || !std::isfinite(values[2]) || !(values[1] > 0);  // no token: no mean, no gradient
   if (io_.on_group) io_.on_group(state_.step, values[0] / values[1], group.norm);
   return group;
 }
@@ -228,15 +239,17 @@ void Trainer::read_job_vector() {
   r.skipped_replicas = static_cast<int64_t>(v[job_skipped]);
   if (settings_.peak_flops > 0)
     r.peak_share = settings_.flops_per_token * static_cast<double>(r.tokens) / r.step_seconds / settings_.peak_flops;
-  if (v[job_stop] > 0 && !stop_) {
-    stop_ = true;
-    const std::string reason = io_.requests.reason();
-    parts_.log.info("stopping after this step: " + (reason.empty() ? std::string("asked for on another rank") : reason));
-  }
+  if (v[job_stop] > 0 && !stop_) begin_stop("stopping after this step: ");
   checkpoint_asked_ = checkpoint_asked_ || v[job_checkpoint] > 0;
   diverged_ = diverged_ || v[job_at_limit] > 0;
   io_.metrics.step(r);
   pending_.reset();
+}
+
+void Trainer::begin_stop(const std::string& what) {
+  stop_ = true;
+  const std::string reason = io_.requests.reason();
+  parts_.log.info(what + (reason.empty() ? std::string("asked for on another rank") : reason));
 }
 
 void Trainer::throw_if_diverged() {
@@ -250,11 +263,19 @@ void Trainer::throw_if_diverged() {
 
 void Trainer::evaluate_now(int64_t step) {
   if (io_.validation == nullptr || last_evaluation_ == step) return;
+  state_.evaluation_due = true;
+  if (stop_) return;  // whoever is asked to stop begins nothing long
   TimeScope scope(parts_.wait, time_.evaluation, time_.evaluation);
   const ByteCounts before = parts_.groups.bytes();
   io_.mean.install();
-  const EvalResult result = evaluate(parts_, io_.loader, *io_.validation, settings_.eval_batches * parts_.plan.global_batch, scalars_);
+  const EvalResult result = evaluate(parts_, io_.loader, *io_.validation, settings_.eval_batches * parts_.plan.global_batch, scalars_,
+                                     [this] { return io_.requests.stop(); });
   io_.mean.restore();
+  if (result.left) {
+    begin_stop("stopping after this step, in the middle of its evaluation: ");
+    return;
+  }
+  state_.evaluation_due = false;
   const ByteCounts after = parts_.groups.bytes();
   double bytes[1] = {static_cast<double>(after.sync - before.sync + after.replica - before.replica)};
   all_reduce_now(parts_.groups.world(), parts_.wait, bytes);

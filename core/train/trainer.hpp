@@ -66,9 +66,11 @@ class Trainer {
   void update(const GroupResult& group);
   void start_job_vector(const GroupResult& group, int64_t t, const ByteCounts& before, double seconds);
   void read_job_vector();
+  void evaluate_at_start();
   void evaluate_now(int64_t step);
   void checkpoint_now(int64_t step);
   void verify_weights(int64_t step);
+  void begin_stop(const std::string& what);
   void throw_if_diverged();
 
   TrainParts& parts_;

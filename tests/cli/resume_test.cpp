@@ -231,7 +231,39 @@ TEST_P(Stopped, Usr1DuringEvaluation) {
   pause_ms(50);
   EXPECT_FALSE(job.wait_for("step      5  validation loss", 0.01)) << "the evaluation was over before the signal";
   job.signal(SIGUSR1);
-  expect_stopped_and_goes_on(job.wait(patience), start, run_dir(), steps);
+  const Said stopped = job.wait(patience);
+  // The ranks left the evaluation together; it is made up for when the run goes on.
+  EXPECT_TRUE(stopped.contains("in the middle of its evaluation")) << stopped.out;
+  EXPECT_FALSE(stopped.contains("step      5  validation loss")) << stopped.out;
+  expect_stopped_and_goes_on(stopped, start, run_dir(), steps);
+  std::vector<int> evaluated;
+  for (const std::string& line : records(run_dir(), "eval")) evaluated.push_back(static_cast<int>(number(line, "step")));
+  EXPECT_EQ(evaluated, std::vector<int>({0, 5, 10, 15, 20, 25, 30, 35, 40}));
+}
+
+// The evaluations that no step precedes or follows: the run stops with a checkpoint there too, and the last one is not lost.
+TEST_P(Stopped, Usr1DuringTheFirstAndTheLastEvaluation) {
+  constexpr int few = 6;
+  const std::string start = with(command("--train.eval_every 6"), "--train.steps", std::to_string(few));
+  const std::string longer = with(with(start, "--data.val_path", long_token_file(folder_)), "--train.eval_batches", "100000");
+  for (int step : {0, few}) {
+    Background job(longer);
+    if (step > 0) ASSERT_TRUE(job.wait_for(step_text(few, few), patience));
+    for (int ms = 0; ms < 1000 * static_cast<int>(patience) && !fs::exists(run_dir() + "/config.ini"); ++ms) pause_ms(1);
+    pause_ms(50);
+    job.signal(SIGUSR1);
+    const Said stopped = job.wait(patience);
+    EXPECT_EQ(stopped.code, 75) << stopped.out;
+    EXPECT_TRUE(stopped.contains("in the middle of its evaluation")) << stopped.out;
+    EXPECT_TRUE(fs::exists(checkpoint(run_dir(), step) + "/manifest.h5")) << stopped.out;
+    if (step == 0) ASSERT_EQ(run(with(start, "--train.steps", "3"), patience).code, 0);
+  }
+  const Said last = run(start, patience);
+  EXPECT_EQ(last.code, 0) << last.out;
+  EXPECT_TRUE(last.contains("resumed from step 6") && last.contains("step      6  validation loss")) << last.out;
+  EXPECT_EQ(run(start, patience).count("is complete: 6 of 6 steps"), 1);
+  losses(run_dir(), few);
+  expect_good_checkpoints(run_dir());
 }
 
 TEST_P(Stopped, Usr1DuringCheckpoint) {

@@ -2,6 +2,7 @@
 #include "comm/watchdog.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstring>
@@ -48,8 +49,9 @@ TEST(Watchdog, ReportNamesWhatAndWhom) {
   ring.finished(ring.entered(record("all_gather", 12)));
   ring.waiting(ring.entered(record("all_reduce", 345)), "ranks 2, 5");
   const std::string text = timeout_report(ring, 3, "node17", 600);
-  for (const char* part : {"rank 3 on node17", "comm.timeout = 600 s", "all_reduce on communicator 'replicate' waits for ranks 2, 5", "345",
-                           "fp32", "tag 7", "all_gather", "done in", "NOT DONE", "What to do"}) {
+  for (const char* part :
+       {"rank 3 on node17", "comm.timeout = 600 s", "all_reduce on communicator 'replicate' (tag 7) waits for ranks 2, 5", "345", "fp32",
+        "tag 7", "all_gather", "done in", "NOT DONE", "What to do"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
   }
 }
@@ -64,6 +66,26 @@ TEST(Watchdog, EndsAProcessThatWaitsTooLong) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EXIT(wait_for_ever(), testing::ExitedWithCode(6), "waits for rank 0");
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+// mpirun leaves the others a second when one rank has given up.
+TEST(Watchdog, ARankThatIsToldToEndGivesUpAtHalfOfTheTime) {
+  const auto wait_for_ever = [](bool told) {
+    FixedRing ring;
+    const BlockingCall call(ring, "world", "split");
+    Watchdog watchdog(ring, 1, "node", 4, [told] { return told; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(3000));
+    _exit(0);
+  };
+  EXPECT_EXIT(wait_for_ever(true), testing::ExitedWithCode(6), "split on communicator 'world' \\(tag 0\\) waits for the other ranks");
+  EXPECT_EXIT(wait_for_ever(false), testing::ExitedWithCode(0), "");
+}
+
+TEST(Watchdog, ToldToEndWhileNothingIsStuckIsNoTimeOut) {
+  FixedRing ring;
+  { const BlockingCall call(ring, "world", "split"); }
+  const Watchdog watchdog(ring, 1, "node", 0.2, [] { return true; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
 }
 
 TEST(Watchdog, LetsProgressGoOn) {

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <thread>
 
 #include "io/lock_holder.hpp"
 #include "nsp/error.hpp"
@@ -16,6 +17,8 @@
 
 namespace nsp::test {
 namespace {
+
+constexpr double watch = 0.1;  // seconds; nobody beats in these tests unless they say so
 
 class RunLockTest : public testing::Test {
  protected:
@@ -81,10 +84,35 @@ TEST_F(RunLockTest, AJobElsewhereHoldsItWhileItsHeartBeats) {
   EXPECT_NE(text.find("4321"), std::string::npos) << text;
   EXPECT_NE(text.find("2026-01-31"), std::string::npos) << text;
   leave(elsewhere(), 90);
-  RunLock lock(folder_.path());
+  RunLock lock(folder_.path(), watch);
   EXPECT_NE(lock.taken_over().find("heartbeat"), std::string::npos) << lock.taken_over();
   EXPECT_TRUE(lock.heartbeat());
   EXPECT_EQ(files(), 1u);
+}
+
+// The clock of the machine was set: by hours forward, all ages are hours; by hours back, heartbeats lie in the future.
+TEST_F(RunLockTest, AClockThatWasSetDoesNotTakeALockFromALivingJob) {
+  for (int age : {7200, -7200}) {
+    leave(elsewhere(), age);
+    std::thread heart([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      ::utimensat(AT_FDCWD, path_.c_str(), nullptr, 0);
+    });
+    try {
+      RunLock lock(folder_.path(), 60);
+      ADD_FAILURE() << "the lock was taken, " << lock.taken_over();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::usage) << error.what();
+      EXPECT_NE(std::string(error.what()).find("node-far-away"), std::string::npos) << error.what();
+    }
+    heart.join();
+  }
+}
+
+TEST_F(RunLockTest, ADeadJobWhoseHeartbeatLiesInTheFutureHoldsNothing) {
+  leave(elsewhere(), -7200);
+  RunLock lock(folder_.path(), watch);
+  EXPECT_NE(lock.taken_over().find("in the future"), std::string::npos) << lock.taken_over();
 }
 
 TEST_F(RunLockTest, AProcessThatIsGoneHoldsNothing) {
@@ -143,7 +171,7 @@ TEST_F(RunLockTest, ADamagedLockCountsByItsAge) {
   std::ofstream(path_) << "garbage";
   text_of_refusal();
   leave({}, 100);
-  RunLock lock(folder_.path());
+  RunLock lock(folder_.path(), watch);
 }
 
 TEST_F(RunLockTest, TheHeartbeatTouchesOnlyOurs) {
@@ -193,7 +221,7 @@ TEST_F(RunLockTest, OneOfManyTakesAStaleLock) {
         ::close(end[1]);
         char byte = 0;
         try {
-          RunLock lock(folder_.path());
+          RunLock lock(folder_.path(), watch);
           if (::write(decided[1], "+", 1) != 1 || ::read(end[0], &byte, 1) != 0) ::_exit(3);  // lives until all have decided
           ::_exit(lock.heartbeat() ? 0 : 1);
         } catch (const Error&) {

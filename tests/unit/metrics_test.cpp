@@ -84,6 +84,47 @@ TEST(Metrics, ASkippedStepIsSaid) {
   std::filesystem::remove(path);
 }
 
+TEST(Metrics, LinesWaitWhileTheDiskIsFull) {
+  const std::string path = file_in_temp("full");
+  std::filesystem::create_symlink("/dev/full", path);  // every write to it fails for want of room
+  Quiet log;
+  {
+    Metrics m(path, -1, 0, 10, log);
+    m.record(JsonLine().add("kind", std::string("eval")).add("step", int64_t{2}));
+    m.record(JsonLine().add("kind", std::string("eval")).add("step", int64_t{3}));
+    EXPECT_EQ(log.warnings.find("cannot write " + path), 0u) << log.warnings;
+    EXPECT_NE(log.warnings.find("No space left on device"), std::string::npos) << log.warnings;
+    EXPECT_EQ(log.warnings.find("cannot write", 1), std::string::npos) << "said twice: " << log.warnings;
+    std::filesystem::remove(path);
+    m.record(JsonLine().add("kind", std::string("eval")).add("step", int64_t{4}));
+    EXPECT_NE(log.infos.find("is written again, without a gap"), std::string::npos) << log.infos;
+  }
+  const std::string text = text_of(path);
+  for (const char* step : {"\"step\":2}\n", "\"step\":3}\n", "\"step\":4}\n"}) EXPECT_NE(text.find(step), std::string::npos) << text;
+  std::filesystem::remove(path);
+}
+
+TEST(Metrics, WhatCannotBeWrittenTillTheEndIsSaid) {
+  const std::string path = file_in_temp("lost");
+  std::filesystem::create_symlink("/dev/full", path);
+  Quiet log;
+  { Metrics(path, -1, 0, 10, log).record(JsonLine().add("kind", std::string("eval")).add("step", int64_t{2})); }
+  EXPECT_NE(log.warnings.find("the end of " + path + " is missing"), std::string::npos) << log.warnings;
+  std::filesystem::remove(path);
+}
+
+// A log that is cut for a resume is replaced whole or not at all.
+TEST(Metrics, AFullDiskLeavesTheLogOfTheRunBefore) {
+  const std::string path = file_in_temp("kept");
+  std::ofstream(path) << "{\"kind\":\"step\",\"step\":1}\n";
+  std::filesystem::create_symlink("/dev/full", path + ".tmp");
+  Quiet log;
+  EXPECT_THROW(Metrics(path, 1, 0, 10, log), Error);
+  EXPECT_EQ(text_of(path), "{\"kind\":\"step\",\"step\":1}\n");
+  EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
+  std::filesystem::remove(path);
+}
+
 TEST(Metrics, AnUnwritablePlaceIsAnError) {
   Quiet log;
   EXPECT_THROW(Metrics("/proc/nowhere/metrics.jsonl", -1, 0, 1, log), Error);
