@@ -162,6 +162,21 @@ void run_rank(Shared& shared, Device& device, Communicator& world) {
   wait.remove(&world);
 }
 
+// The first failure by rank; one that only tells of another rank's end counts where there is no other.
+void rethrow_cause(const std::vector<std::exception_ptr>& failures) {
+  std::exception_ptr end_of_another;
+  for (const std::exception_ptr& failure : failures) {
+    if (!failure) continue;
+    try {
+      std::rethrow_exception(failure);
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::comm) throw;
+      if (!end_of_another) end_of_another = failure;
+    }
+  }
+  if (end_of_another) std::rethrow_exception(end_of_another);
+}
+
 }  // namespace
 
 LocalResult run_local(const LocalSettings& settings) {
@@ -195,8 +210,7 @@ LocalResult run_local(const LocalSettings& settings) {
       }
     });
   for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& failure : failures)
-    if (failure) std::rethrow_exception(failure);
+  rethrow_cause(failures);
   std::ifstream in(shared.metrics_path);
   for (std::string line; std::getline(in, line);) shared.result.metrics.push_back(line);
   std::filesystem::remove_all(folder);
