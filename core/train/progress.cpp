@@ -16,7 +16,9 @@ std::string formatted(const char* format, Values... values) {
 std::string bar(double done, int cells) {
   cells = std::max(0, cells);
   const int filled = std::clamp(static_cast<int>(done * cells), 0, cells);
-  return "[" + std::string(static_cast<std::size_t>(filled), '#') + std::string(static_cast<std::size_t>(cells - filled), '.') + "]";
+  std::string text(1, '[');
+  text.append(static_cast<std::size_t>(filled), '#').append(static_cast<std::size_t>(cells - filled), '.').append(1, ']');
+  return text;
 }
 
 }  // namespace

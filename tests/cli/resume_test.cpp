@@ -248,7 +248,9 @@ TEST_P(Stopped, Usr1DuringTheFirstAndTheLastEvaluation) {
   const std::string longer = with(with(start, "--data.val_path", long_token_file(folder_)), "--train.eval_batches", "100000");
   for (int step : {0, few}) {
     Background job(longer);
-    if (step > 0) ASSERT_TRUE(job.wait_for(step_text(few, few), patience));
+    if (step > 0) {
+      ASSERT_TRUE(job.wait_for(step_text(few, few), patience));
+    }
     for (int ms = 0; ms < 1000 * static_cast<int>(patience) && !fs::exists(run_dir() + "/config.ini"); ++ms) pause_ms(1);
     pause_ms(50);
     job.signal(SIGUSR1);
@@ -256,7 +258,9 @@ TEST_P(Stopped, Usr1DuringTheFirstAndTheLastEvaluation) {
     EXPECT_EQ(stopped.code, 75) << stopped.out;
     EXPECT_TRUE(stopped.contains("in the middle of its evaluation")) << stopped.out;
     EXPECT_TRUE(fs::exists(checkpoint(run_dir(), step) + "/manifest.h5")) << stopped.out;
-    if (step == 0) ASSERT_EQ(run(with(start, "--train.steps", "3"), patience).code, 0);
+    if (step == 0) {
+      ASSERT_EQ(run(with(start, "--train.steps", "3"), patience).code, 0);
+    }
   }
   const Said last = run(start, patience);
   EXPECT_EQ(last.code, 0) << last.out;
