@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "io/durable.hpp"
+#include "nsp/bf16.hpp"
 #include "nsp/error.hpp"
 
 namespace nsp {
@@ -49,11 +50,9 @@ Header read_header(std::FILE* file, const std::string& path) {
   if (bytes < 2 * sizeof(int32_t) || header[0] != magic)
     refuse(path, "It does not start with llm.c's model number 20240326",
            "Give a model file of llm.c (gpt2_124M.bin) or a checkpoint of nsp");
-  if (header[1] == version_bf16)
-    refuse(path, "It has version 5 (bf16), which this nsp does not read",
-           "Give the fp32 file of the same model (version 3, without _bf16 in its name)");
-  if (header[1] != version_fp32)
-    refuse(path, "It has version " + std::to_string(header[1]) + "; version 3 (fp32) is read", "Write it again with llm.c's train_gpt2.py");
+  if (header[1] != version_fp32 && header[1] != version_bf16)
+    refuse(path, "It has version " + std::to_string(header[1]) + "; versions 3 (fp32) and 5 (bf16) are read",
+           "Write it again with llm.c's train_gpt2.py");
   if (bytes < sizeof header) refuse(path, "It ends within its header", "Copy it again");
   return header;
 }
@@ -73,6 +72,21 @@ LlmcModel sizes_from(const Header& header, const std::string& path) {
                std::to_string(model.heads) + ", channels " + std::to_string(model.channels),
            "The file is damaged; copy it again");
   return model;
+}
+
+// Fills `count` floats from the file, which has them as bf16. The file's bytes go into the upper half of `to` first; widening from
+// the front never overtakes what is still to be read.
+bool read_bf16(std::FILE* file, float* to, std::size_t count) {
+  auto* bytes = reinterpret_cast<unsigned char*>(to);
+  const unsigned char* half = bytes + 2 * count;
+  if (std::fread(bytes + 2 * count, 2, count, file) != count) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, half + 2 * i, sizeof bits);
+    const float value = from_bf16(bits);
+    std::memcpy(bytes + 4 * i, &value, sizeof value);
+  }
+  return true;
 }
 
 // One kind of tensor in llm.c's order: `copies` of it lie one after the other (one per layer, or a single one).
@@ -116,17 +130,21 @@ bool is_llmc_model(const std::string& path) {
 LlmcModel read_llmc_model(const std::string& path) {
   const File file = open_file(path);
   const int64_t bytes = size_of_file(file.get(), path);
-  LlmcModel model = sizes_from(read_header(file.get(), path), path);
+  const Header header = read_header(file.get(), path);
+  const bool bf16 = header[1] == version_bf16;
+  LlmcModel model = sizes_from(header, path);
   const std::vector<Kind> kinds = kinds_of(model);
   int64_t floats = 0;
   for (const Kind& kind : kinds) floats += kind.copies * kind.stored;
-  const int64_t expected = static_cast<int64_t>(sizeof(Header)) + floats * static_cast<int64_t>(sizeof(float));
+  const int64_t expected = static_cast<int64_t>(sizeof(Header)) + floats * (bf16 ? 2 : 4);
   if (bytes != expected)
     refuse(path, "It has " + std::to_string(bytes) + " bytes, and a model of its sizes has " + std::to_string(expected),
            "The file is torn or damaged; copy it again");
   model.storage.reset(new float[static_cast<std::size_t>(floats)]);  // not value-initialised: it is read over at once
-  if (std::fread(model.storage.get(), sizeof(float), static_cast<std::size_t>(floats), file.get()) != static_cast<std::size_t>(floats))
-    throw Error(ErrorKind::io, "cannot read the model file " + path + ". " + errno_text(errno) + ". Check the file system.");
+  const auto count = static_cast<std::size_t>(floats);
+  const bool read =
+      bf16 ? read_bf16(file.get(), model.storage.get(), count) : std::fread(model.storage.get(), sizeof(float), count, file.get()) == count;
+  if (!read) throw Error(ErrorKind::io, "cannot read the model file " + path + ". " + errno_text(errno) + ". Check the file system.");
   const float* at = model.storage.get();
   for (const Kind& kind : kinds) {
     std::size_t n = 1;

@@ -1,4 +1,5 @@
-// Model files of llm.c (github.com/karpathy/llm.c, gpt2_build_from_checkpoint): 256 int32 of header, then all parameters in fp32.
+// Model files of llm.c (github.com/karpathy/llm.c, train_gpt2.py, write_model): 256 int32 of header (20240326, version, context,
+// vocabulary, layers, heads, channels, padded vocabulary), then all parameters: fp32 in version 3, bf16 in version 5.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ struct LlmcModel {
   // blocks.<l>.attn.qkv.{weight [3C, C], bias [3C]}, blocks.<l>.attn.proj.{weight [C, C], bias [C]},
   // blocks.<l>.mlp.fc.{weight [4C, C], bias [4C]}, blocks.<l>.mlp.proj.{weight [C, 4C], bias [C]}, head.ln.{weight,bias} [C].
   std::map<std::string, LlmcTensor> tensors;
-  std::unique_ptr<float[]> storage;
+  std::unique_ptr<float[]> storage;  // fp32 in either version
 };
 
 // True if the file starts as an llm.c model does (any version). False too if it cannot be read.

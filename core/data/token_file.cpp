@@ -17,7 +17,13 @@
 namespace nsp {
 namespace {
 
-constexpr int32_t llmc_magic = 20240520;
+// What llm.c's scripts write.
+struct LlmcFormat {
+  int32_t magic, version;
+  int64_t token_bytes;
+  const char* tokenizer;
+};
+constexpr LlmcFormat llmc_formats[] = {{20240520, 1, 2, "llmc"}, {20240801, 7, 4, "llmc-llama3"}};
 constexpr std::size_t llmc_header_bytes = 1024;
 constexpr std::string_view lfs_pointer = "version https://git-lfs";
 
@@ -39,6 +45,12 @@ int64_t copy_tokens(const unsigned char* from, int64_t count, int32_t* to) {
   return largest;
 }
 
+const LlmcFormat* llmc_format(int32_t magic) {
+  for (const LlmcFormat& format : llmc_formats)
+    if (format.magic == magic) return &format;
+  return nullptr;
+}
+
 // Closes on every way out of the constructor.
 struct Descriptor {
   int number;
@@ -55,7 +67,7 @@ TokenFile::TokenFile(std::string path) : path_(std::move(path)) {
     const std::string_view start(reinterpret_cast<const char*>(data_), std::min<std::size_t>(bytes_, 64));
     if (start.starts_with("nsptoken"))
       check_nsp();
-    else if (bytes_ >= 4 && load<int32_t>(data_) == llmc_magic)
+    else if (bytes_ >= 4 && llmc_format(load<int32_t>(data_)) != nullptr)
       check_llmc();
     else if (start.starts_with(lfs_pointer))
       throw Error(ErrorKind::input, path_ +
@@ -136,16 +148,19 @@ void TokenFile::check_nsp() {
 
 void TokenFile::check_llmc() {
   if (bytes_ < llmc_header_bytes) check_size(llmc_header_bytes);
+  const LlmcFormat& format = *llmc_format(load<int32_t>(data_));
   const int32_t version = load<int32_t>(data_ + 4), count = load<int32_t>(data_ + 8);
-  if (version != 1 || count < 0)
-    throw Error(ErrorKind::input, path_ + " is an llm.c token file that nsp cannot read: version " + std::to_string(version) + ", " +
-                                      std::to_string(count) +
-                                      " tokens. nsp reads version 1 (GPT-2, 16-bit tokens). Write it with llm.c's "
-                                      "current data scripts, or prepare the text with nsp_app prepare.");
+  if (version != format.version || count < 0)
+    throw Error(ErrorKind::input, path_ + " is an llm.c token file that nsp cannot read: number " + std::to_string(format.magic) +
+                                      ", version " + std::to_string(version) + ", " + std::to_string(count) +
+                                      " tokens. nsp reads 20240520 version 1 (GPT-2, 16-bit tokens) and 20240801 version 7 (Llama 3, "
+                                      "32-bit tokens). Write it with llm.c's current data scripts, or prepare the text with nsp_app "
+                                      "prepare.");
   facts_.llmc = true;
-  facts_.tokenizer = "llmc";
+  facts_.tokenizer = format.tokenizer;
+  facts_.token_bytes = format.token_bytes;
   facts_.tokens = count;
-  check_size(llmc_header_bytes + 2 * static_cast<uint64_t>(count));
+  check_size(llmc_header_bytes + static_cast<uint64_t>(format.token_bytes) * static_cast<uint64_t>(count));
 }
 
 const unsigned char* TokenFile::tokens_begin() const noexcept {

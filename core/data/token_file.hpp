@@ -6,7 +6,8 @@
 //     0 "nsptoken"   8 version (u32) = 1   12 bytes per token (u32)   16 vocabulary   24 tokens   32 documents   40 bytes of the
 //     original text   48 XXH64 of all that follows the header   56 reserved, 0   64 tokenizer id, 64 bytes, zero-filled
 //     128 reserved, 0   248 XXH64 of the first 248 bytes            (u64 where nothing is said)
-// llm.c shard: 256 int32 of header (20240520, 1, tokens, zeros), then uint16 tokens. It knows neither vocabulary nor documents.
+// llm.c shard (github.com/karpathy/llm.c, dev/data/data_common.py): 256 int32 of header, then the tokens. GPT-2: 20240520, version 1,
+// tokens, zeros; uint16 tokens. Llama 3: 20240801, version 7; uint32 tokens. It knows neither vocabulary nor documents.
 //
 // Errors: Error(input) that names the file, what was expected, what was found and the cure. A file that shrinks while it is mapped
 // ends the process with SIGBUS: shards are replaced by rename only, never in place.
@@ -26,7 +27,7 @@ struct TokenFileFacts {
   bool llmc = false;
   int64_t token_bytes = 2;
   int64_t vocabulary = 0;  // token ids are below this; 0 = not known
-  std::string tokenizer;   // id; "llmc" for llm.c files, which do not say
+  std::string tokenizer;   // id; llm.c files do not say: "llmc" for GPT-2's, "llmc-llama3" for Llama 3's
   int64_t tokens = 0;
   int64_t documents = 0;  // that begin in this file
   int64_t original_bytes = 0;

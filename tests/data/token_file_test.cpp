@@ -127,15 +127,24 @@ TEST(TokenFile, StrangersAreNamedForWhatTheyAre) {
   EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, TokenFile{folder.path()}), "not a plain file");
 }
 
-std::string llmc_shard(const std::string& path, const std::vector<uint16_t>& tokens, int32_t version = 1) {
+template <class Token>
+std::string llmc_file(const std::string& path, const std::vector<Token>& tokens, int32_t magic, int32_t version) {
   std::vector<int32_t> header(256);
-  header[0] = 20240520;
+  header[0] = magic;
   header[1] = version;
   header[2] = static_cast<int32_t>(tokens.size());
-  std::string bytes(1024 + 2 * tokens.size(), '\0');
+  std::string bytes(1024 + sizeof(Token) * tokens.size(), '\0');
   std::memcpy(bytes.data(), header.data(), 1024);
-  std::memcpy(bytes.data() + 1024, tokens.data(), 2 * tokens.size());
+  std::memcpy(bytes.data() + 1024, tokens.data(), sizeof(Token) * tokens.size());
   return write_text(path, bytes);
+}
+
+std::string llmc_shard(const std::string& path, const std::vector<uint16_t>& tokens, int32_t version = 1) {
+  return llmc_file(path, tokens, 20240520, version);
+}
+
+std::string llama_shard(const std::string& path, const std::vector<uint32_t>& tokens, int32_t version = 7) {
+  return llmc_file(path, tokens, 20240801, version);
 }
 
 TEST(LlmcFile, IsReadAsItIs) {
@@ -145,6 +154,28 @@ TEST(LlmcFile, IsReadAsItIs) {
   EXPECT_EQ(file.facts().vocabulary, 0);
   EXPECT_TRUE(file.document_starts().empty());
   file.verify();
+}
+
+TEST(LlmcFile, LlamaShardsHave32BitTokens) {
+  const TemporaryFolder folder;
+  const TokenFile file(llama_shard(folder / "a.bin", {5, 65536, 128000, 0xffffffffu}));
+  EXPECT_EQ(file.facts().tokens, 4);
+  EXPECT_EQ(file.facts().tokenizer, "llmc-llama3");
+  std::vector<int32_t> tokens(3);
+  file.read(0, 3, 128256, tokens.data());
+  EXPECT_EQ(tokens, (std::vector<int32_t>{5, 65536, 128000}));
+  EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, file.read(1, 3, 128256, tokens.data())), "token 4294967295 at index 3 (byte 1036)");
+  std::filesystem::resize_file(file.path(), 1032);  // as many bytes as four 16-bit tokens have
+  EXPECT_SAYS(ERROR_TEXT(ErrorKind::input, TokenFile{folder / "a.bin"}), "1040 bytes");
+}
+
+TEST(LlmcFile, OtherVersionsAreNamedBesideWhatIsKnown) {
+  const TemporaryFolder folder;
+  for (const std::string& path : {llmc_shard(folder / "gpt2.bin", {1}, 7), llama_shard(folder / "llama.bin", {1}, 1)}) {
+    const std::string text = ERROR_TEXT(ErrorKind::input, TokenFile{path});
+    EXPECT_SAYS(text, path.ends_with("gpt2.bin") ? "number 20240520, version 7" : "number 20240801, version 1");
+    EXPECT_SAYS(text, "20240520 version 1 (GPT-2, 16-bit tokens) and 20240801 version 7 (Llama 3, 32-bit tokens)");
+  }
 }
 
 TEST(LlmcFile, GoldenShard) {

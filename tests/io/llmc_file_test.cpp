@@ -103,11 +103,31 @@ TEST_F(LlmcFile, SizesAndTensorsByName) {
   EXPECT_TRUE(is_llmc_model(golden()));
 }
 
+TEST_F(LlmcFile, Version5HoldsTheUpperHalves) {
+  std::string bytes = whole_.substr(0, 1024);
+  bytes[4] = 5;
+  for (std::size_t at = 1024; at < whole_.size(); at += 4) bytes += whole_.substr(at + 2, 2);  // cut, so that the expected bits are plain
+  const LlmcModel fp32 = read_llmc_model(golden()), bf16 = read_llmc_model(write(bytes));
+  ASSERT_EQ(bf16.tensors.size(), fp32.tensors.size());
+  EXPECT_EQ(bf16.padded_vocab, 512);
+  for (const auto& [name, tensor] : fp32.tensors) {
+    const LlmcTensor& half = bf16.tensors.at(name);
+    ASSERT_EQ(half.shape, tensor.shape) << name;
+    for (std::size_t i = 0; i < tensor.values.size(); ++i) {
+      uint32_t wanted, got;
+      std::memcpy(&wanted, &tensor.values[i], 4);
+      std::memcpy(&got, &half.values[i], 4);
+      ASSERT_EQ(got, wanted & 0xffff0000u) << name << " " << i;
+    }
+  }
+  refusal(write(bytes.substr(0, bytes.size() - 2)));
+  refusal(with(1, 5));  // the sizes of fp32 under the version of bf16
+}
+
 TEST_F(LlmcFile, WhatIsNoSuchFile) {
   EXPECT_NE(refusal(with(0, 20240520)).find("20240326"), std::string::npos);
   EXPECT_FALSE(is_llmc_model(path_));
-  EXPECT_NE(refusal(with(1, 5)).find("bf16"), std::string::npos);
-  EXPECT_NE(refusal(with(1, 4)).find("version 4"), std::string::npos);
+  EXPECT_NE(refusal(with(1, 4)).find("version 4; versions 3 (fp32) and 5 (bf16) are read"), std::string::npos);
   EXPECT_NE(refusal(write("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")).find("LFS"), std::string::npos);
   refusal(write(""));
   refusal(write("\x16\xd7"));
