@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t tokens_at_once = 2048;  // of a micro-step: matrix products are at their full speed by then
 
-std::vector<MemoryLine> memory_of_loss(const ModelSpec&, int64_t) {
+std::vector<MemoryLine> memory_of_loss(const ModelSpec&, const JobPlan&) {
   return {{"loss", "", "device", DeviceScalars::bytes(1)}, {"loss", "", "pinned", DeviceScalars::bytes(1)}};
 }
 

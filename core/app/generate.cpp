@@ -12,8 +12,8 @@
 namespace nsp {
 namespace {
 
-std::vector<MemoryLine> memory_of_text(const ModelSpec& spec, int64_t context) {
-  return {{"keys and values", "", "device", TextGenerator::cache_bytes(spec, context)},
+std::vector<MemoryLine> memory_of_text(const ModelSpec& spec, const JobPlan& plan) {
+  return {{"keys and values", "", "device", TextGenerator::cache_bytes(spec, plan.context, plan.dtype)},
           {"logits", "", "device", 4 * spec.padded_vocab()},
           {"staging: logits", "", "pinned", 4 * spec.padded_vocab()}};
 }

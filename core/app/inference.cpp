@@ -48,6 +48,7 @@ Inference::Inference(Session& session, World& world, const InferenceNeeds& needs
   model_ = std::make_unique<Transformer>(parse_spec(attributes.count("model") ? attributes.at("model") : ""));
   device_ = open_device(session, world, false);
   plan(needs);
+  require_ops(world, *device_.device, spec(), planned_.plan.dtype, false);
   policies_ = std::make_unique<Session::PolicySet>(session.create_policies());
   require_fit(check_memory(planned_.plan, planned_.kinds, device_.topology), advice);
   job_ = std::make_unique<Job>(planned_, world.comm().size(), world.comm(), *device_.device, *model_, policies_->refs(), world.wait(),
@@ -76,7 +77,8 @@ void Inference::plan(const InferenceNeeds& needs) {
   plan.global_batch = plan.micro_batch * plan.ranks;
   plan.threads = device_.share.threads;
   plan.backend = device_.backend;
-  planned_.states = {weights_decl()};
+  plan.dtype = compute_dtype(value("train", "dtype"));
+  planned_.states = {weights_decl(plan.dtype)};  // and no master: what is read is rounded when it is loaded
   planned_.head_shares = {{0, spec().heads, 0, spec().kv_heads}};
   planned_.topology = device_.topology;
 
@@ -86,14 +88,13 @@ void Inference::plan(const InferenceNeeds& needs) {
   PositionKind kind{{0}, {}};
   std::vector<MemoryLine>& lines = kind.memory.lines;
   int64_t weights = 0;
-  for (const Segment& segment : model_->table().segments())
-    weights += segment.storage * static_cast<int64_t>(size_of(weights_decl().dtype));
+  for (const Segment& segment : model_->table().segments()) weights += segment.storage * static_cast<int64_t>(size_of(plan.dtype));
   lines.push_back({"weights", "", "device", weights});
   add_activations(kind.memory, activations);
   lines.push_back({"data", "", "device", BatchLoader::device_bytes(shape)});
   lines.push_back({"staging: data", "", "pinned", BatchLoader::host_bytes(shape)});
   lines.push_back({"staging: checkpoint", "", "pinned", Checkpointer::staging_bytes()});
-  for (MemoryLine& line : needs.more(spec(), plan.context)) lines.push_back(std::move(line));
+  for (MemoryLine& line : needs.more(spec(), plan)) lines.push_back(std::move(line));
   planned_.kinds = {std::move(kind)};
 }
 

@@ -14,8 +14,8 @@ namespace nsp {
 
 struct InferenceNeeds {
   int64_t tokens_at_once = 1;  // of a micro-step, about; at least one sequence
-  // Memory that the verb itself will allocate for this model and context.
-  std::function<std::vector<MemoryLine>(const ModelSpec& spec, int64_t context)> more;
+  // Memory that the verb itself will allocate for this model and plan.
+  std::function<std::vector<MemoryLine>(const ModelSpec& spec, const JobPlan& plan)> more;
 };
 
 class Inference {

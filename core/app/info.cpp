@@ -20,8 +20,8 @@ int run_info(Session& session) {
   std::printf("nsp %s, built as %s\n%s", version(), build_stamp(), host_text(world.host()).c_str());
   const RankDevice device = open_device(session, world, true);
   const DeviceInfo info = device.device->info();
-  std::printf("device: %s, backend %s, matmul peak %.0f GFLOP/s fp32\n%s\n", info.name.c_str(), device.backend.c_str(),
-              device.topology.peak_gflops(), device.share.text.c_str());
+  std::printf("device: %s, backend %s, matmul peak %.0f GFLOP/s %s\n%s\n", info.name.c_str(), device.backend.c_str(),
+              device.topology.peak_gflops(), session.config().section("train").text("dtype").c_str(), device.share.text.c_str());
   return exit_code::done;
 }
 

@@ -45,6 +45,7 @@ PlanQuestion job_question(const Config& config, const ModelSpec& spec, Topology 
   q.global_batch = train.integer("global_batch");
   q.micro_batch = train.text("micro_batch") == "auto" ? 0 : parse::integer(train.text("micro_batch"));
   q.context = train.text("context") == "auto" ? spec.context : parse::integer(train.text("context"));
+  q.dtype = compute_dtype(train.text("dtype"));
   q.threads = threads;
   q.backend = topology.ranks.at(0).backend;
   q.bucket_elements = config.section("comm").integer("bucket_mib") * ((1 << 20) / 4);

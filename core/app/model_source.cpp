@@ -171,7 +171,7 @@ ModelSource model_source(const Config& config, const std::optional<ModelSpec>& r
 
 void ModelSource::fill(Job& job, uint64_t seed) const {
   if (llmc) {
-    job.set_weights([&](const Param& param, int64_t offset, int64_t count, float* values) {
+    set_weights(job.parts(), [&](const Param& param, int64_t offset, int64_t count, float* values) {
       std::copy_n(llmc->tensors.at(param.name).values.begin() + offset, count, values);
     });
   } else if (checkpoint) {

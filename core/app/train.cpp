@@ -156,7 +156,7 @@ class TrainRun {
         plan.at("ranks") == std::to_string(world_.comm().size()) && from_.reader->attributes().at("plugins") == session_.plugin_names();
     for (const Config::Change& change : session_.config().changes(from_.config))
       if (change.key == "train.global_batch" || change.key == "train.micro_batch" || change.key == "train.context" ||
-          change.key == "train.threads" || change.key.rfind("autosp.", 0) == 0)
+          change.key == "train.threads" || change.key == "train.dtype" || change.key.rfind("autosp.", 0) == 0)
         same = false;
     if (same) stored_plan_ = plan;
   }
@@ -204,6 +204,7 @@ class TrainRun {
     const Planned planned = plan_job(q, model, policies);
     write_plan(planned, model);
     compare_plan(planned);
+    require_ops(world_, *device_.device, source_.spec, planned.plan.dtype, true);
     if (world_.host().memory_limited && !all_fit(planned.checks))
       log_.warning("a control group limits this host's ranks to " + byte_text(world_.host().memory_total) + " of memory");
     require_fit_or_advise(session_, planned, q, model, policies);

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "core/discover/peak.hpp"
+#include "core/plan/op_support.hpp"
+#include "core/plan/plan.hpp"
 #include "core/train/signals.hpp"
 
 namespace nsp {
@@ -97,10 +99,21 @@ RankDevice open_device(Session& session, World& world, bool measure_peak, int st
   if (measure_peak) {
     barrier_now(world.comm(), world.wait());
     Stream stream(*out.device);
-    info.peak_gflops = measure_matmul_peak(stream, DType::f32);
+    const DType dtype = compute_dtype(config.section("train").text("dtype"));  // a backend without it is refused with the plan
+    if (out.device->supports(NSP_OP_matmul, dtype)) info.peak_gflops = measure_matmul_peak(stream, dtype);
   }
   out.topology = gather();
   return out;
+}
+
+void require_ops(World& world, const Device& device, const ModelSpec& spec, DType dtype, bool trains) {
+  std::string refusal;
+  try {
+    check_ops(device, spec, dtype, trains);
+  } catch (const Error& e) {
+    refusal = e.what();
+  }
+  world.agree(ErrorKind::plugin, refusal);
 }
 
 }  // namespace nsp

@@ -10,6 +10,7 @@
 #include "core/discover/host.hpp"
 #include "core/discover/thread_share.hpp"
 #include "core/discover/topology.hpp"
+#include "core/model/spec.hpp"
 #include "nsp/communicator.hpp"
 
 namespace nsp {
@@ -50,8 +51,11 @@ struct RankDevice {
   Topology topology;
   std::string backend;
 };
-// Collective. measure_peak: of matmuls, for peak_share. stored_threads: of the plan that a resumed run reuses, 0 = none; it
-// holds unless train.threads is given or this rank may use fewer cores now.
+// Collective. measure_peak: of matmuls in train.dtype, for peak_share. stored_threads: of the plan that a resumed run reuses,
+// 0 = none; it holds unless train.threads is given or this rank may use fewer cores now.
 RankDevice open_device(Session& session, World& world, bool measure_peak, int stored_threads = 0);
+
+// Collective: ranks may have different backends. Error(plugin) on all of them if one lacks an op of the model (core/plan/op_support.hpp).
+void require_ops(World& world, const Device& device, const ModelSpec& spec, DType dtype, bool trains);
 
 }  // namespace nsp

@@ -93,7 +93,7 @@ std::vector<OptionRow> train_rows() {
       at_least(1, row("train", "global_batch", "int", "24", "sequences a step over all replicas")),
       at_least(1, row("train", "micro_batch", "auto|int", "auto", "most sequences at once on one rank; auto = about 2048 tokens")),
       at_least(1, row("train", "context", "auto|int", "auto", "tokens of a training sequence; auto = model.context")),
-      row("train", "dtype", "choice:fp32", "fp32", "type of weights and activations"),
+      row("train", "dtype", "choice:fp32|bf16", "fp32", "type of weights and activations; bf16 keeps fp32 master weights"),
       at_least(0, row("train", "lr", "float", "3e-4", "peak learning rate")),
       between(0, 1, row("train", "min_lr_ratio", "float", "0.1", "last learning rate as a part of the peak")),
       at_least(0, row("train", "warmup", "int", "100", "steps of linear warm-up")),

@@ -22,28 +22,28 @@ Attention::Attention(ParamTable& table, const std::string& name, const ModelSpec
 void Attention::plan(ActivationPlanner& planner, const std::string& name, const BatchShape& largest) {
   if (largest.splits_heads) {
     const int64_t head = largest.micro_batch * largest.tokens * head_dim_;
-    q_ = planner.keep(name + ".q", DType::f32, head * largest.local_heads);
-    k_ = planner.keep(name + ".k", DType::f32, head * largest.local_kv_heads);
-    v_ = planner.keep(name + ".v", DType::f32, head * largest.local_kv_heads);
-    head_out_ = planner.keep(name + ".head_out", DType::f32, head * largest.local_heads);
+    q_ = planner.keep(name + ".q", largest.dtype, head * largest.local_heads);
+    k_ = planner.keep(name + ".k", largest.dtype, head * largest.local_kv_heads);
+    v_ = planner.keep(name + ".v", largest.dtype, head * largest.local_kv_heads);
+    head_out_ = planner.keep(name + ".head_out", largest.dtype, head * largest.local_heads);
   } else {
-    qkv_slot_ = planner.keep(name + ".qkv", DType::f32, largest.rows() * qkv_width());
+    qkv_slot_ = planner.keep(name + ".qkv", largest.dtype, largest.rows() * qkv_width());
   }
-  out_ = planner.keep(name + ".out", DType::f32, largest.rows() * width());
+  out_ = planner.keep(name + ".out", largest.dtype, largest.rows() * width());
   lse_ = planner.keep(name + ".lse", DType::f32, largest.micro_batch * largest.local_heads * largest.tokens);
 }
 
 void Attention::plan_forward(ActivationPlanner& planner, const BatchShape& largest) const {
-  if (largest.splits_heads) PlannedScratch qkv(planner, "qkv", largest.rows() * qkv_width());
+  if (largest.splits_heads) PlannedScratch qkv(planner, "qkv", largest.dtype, largest.rows() * qkv_width());
 }
 
 void Attention::plan_backward(ActivationPlanner& planner, const BatchShape& largest) const {
-  PlannedScratch dout(planner, "attention output gradient", largest.rows() * width());
-  PlannedScratch dqkv(planner, "qkv gradient", largest.rows() * qkv_width());
+  PlannedScratch dout(planner, "attention output gradient", largest.dtype, largest.rows() * width());
+  PlannedScratch dqkv(planner, "qkv gradient", largest.dtype, largest.rows() * qkv_width());
   if (!largest.splits_heads) return;
   const int64_t head = largest.micro_batch * largest.tokens * head_dim_;
-  PlannedScratch queries(planner, "query head gradients", 2 * head * largest.local_heads);
-  PlannedScratch keys(planner, "key/value head gradients", 2 * head * largest.local_kv_heads);
+  PlannedScratch queries(planner, "query head gradients", largest.dtype, 2 * head * largest.local_heads);
+  PlannedScratch keys(planner, "key/value head gradients", largest.dtype, 2 * head * largest.local_kv_heads);
 }
 
 TensorView Attention::heads_of(TensorView qkv, const BatchShape& shape, int64_t first, int64_t heads) const {

@@ -20,14 +20,14 @@ void Block::plan(ActivationPlanner& planner, const BatchShape& largest) {
   const int64_t n = largest.rows();
   statistics1_ = planner.keep(name_ + ".statistics1", DType::f32, norm1_.statistics() * n);
   attention_.plan(planner, name_ + ".attn", largest);
-  middle_ = planner.keep(name_ + ".middle", DType::f32, n * hidden_);
+  middle_ = planner.keep(name_ + ".middle", largest.dtype, n * hidden_);
   statistics2_ = planner.keep(name_ + ".statistics2", DType::f32, norm2_.statistics() * n);
   std::visit([&](auto& mlp) { mlp.plan(planner, name_ + ".mlp", largest); }, mlp_);
 
-  PlannedScratch normalized(planner, "normalized", n * hidden_);
+  PlannedScratch normalized(planner, "normalized", largest.dtype, n * hidden_);
   attention_.plan_forward(planner, largest);
   std::visit([&](const auto& mlp) { mlp.plan_forward(planner, largest); }, mlp_);
-  PlannedScratch dnormalized(planner, "normalized gradient", n * hidden_);
+  PlannedScratch dnormalized(planner, "normalized gradient", largest.dtype, n * hidden_);
   std::visit([&](const auto& mlp) { mlp.plan_backward(planner, largest); }, mlp_);
   attention_.plan_backward(planner, largest);
 }

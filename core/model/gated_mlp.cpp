@@ -10,16 +10,16 @@ GatedMlp::GatedMlp(ParamTable& table, const std::string& name, const ModelSpec& 
       proj_(table, name + ".proj", spec.ffn, spec.hidden, residual_init_std(spec.layers), false) {}
 
 void GatedMlp::plan(ActivationPlanner& planner, const std::string& name, const BatchShape& largest) {
-  gate_up_slot_ = planner.keep(name + ".gate_up", DType::f32, largest.rows() * 2 * ffn_);
+  gate_up_slot_ = planner.keep(name + ".gate_up", largest.dtype, largest.rows() * 2 * ffn_);
 }
 
 void GatedMlp::plan_forward(ActivationPlanner& planner, const BatchShape& largest) const {
-  PlannedScratch gated(planner, "gated", largest.rows() * ffn_);
+  PlannedScratch gated(planner, "gated", largest.dtype, largest.rows() * ffn_);
 }
 
 void GatedMlp::plan_backward(ActivationPlanner& planner, const BatchShape& largest) const {
-  PlannedScratch gate_up(planner, "gate and up gradient", largest.rows() * 2 * ffn_);
-  PlannedScratch gradient(planner, "gated gradient", largest.rows() * ffn_);
+  PlannedScratch gate_up(planner, "gate and up gradient", largest.dtype, largest.rows() * 2 * ffn_);
+  PlannedScratch gradient(planner, "gated gradient", largest.dtype, largest.rows() * ffn_);
 }
 
 TensorView GatedMlp::half(TensorView x, int64_t which) const {

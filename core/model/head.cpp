@@ -1,6 +1,7 @@
 #include "core/model/head.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/model/init.hpp"
 
@@ -30,10 +31,13 @@ Head::Head(ParamTable& table, const ModelSpec& spec, int wte, int64_t logits_byt
 void Head::plan(ActivationPlanner& planner, const BatchShape& largest) const {
   const int64_t n = largest.rows();
   {
-    PlannedScratch statistics(planner, "head statistics", norm_.statistics() * n), losses(planner, "losses", n);
-    PlannedScratch logits(planner, "logits", std::min(piece_rows_, n) * padded_vocab_);
+    PlannedScratch statistics(planner, "head statistics", DType::f32, norm_.statistics() * n), losses(planner, "losses", DType::f32, n);
+    const int64_t logits_elements = std::min(piece_rows_, n) * padded_vocab_;
+    PlannedScratch logits(planner, "logits", DType::f32, logits_elements);
+    if (largest.dtype != DType::f32) PlannedScratch rounded(planner, "logits gradient", largest.dtype, logits_elements);
   }
-  PlannedScratch normalized(planner, "normalized row", hidden_), statistics(planner, "head statistics", norm_.statistics());
+  PlannedScratch normalized(planner, "normalized row", largest.dtype, hidden_),
+      statistics(planner, "head statistics", DType::f32, norm_.statistics());
 }
 
 void Head::forward(const ModelContext& context, const SegmentViews& head, const SegmentViews& classifier, TensorView x, TensorView gradient,
@@ -42,7 +46,11 @@ void Head::forward(const ModelContext& context, const SegmentViews& head, const 
   const Ops& ops = context.ops;
   Workspace::Scratch statistics(context.workspace, "head statistics", DType::f32, {norm_.statistics(), n});
   Workspace::Scratch losses(context.workspace, "losses", DType::f32, {n});
-  Workspace::Scratch logits(context.workspace, "logits", x.dtype(), {std::min(piece_rows_, n), padded_vocab_});
+  Workspace::Scratch logits(context.workspace, "logits", DType::f32, {std::min(piece_rows_, n), padded_vocab_});
+  std::optional<Workspace::Scratch> rounded;
+  if (context.train && x.dtype() != DType::f32)
+    rounded.emplace(context.workspace, "logits gradient", x.dtype(),
+                    std::initializer_list<int64_t>{std::min(piece_rows_, n), padded_vocab_});
   const TensorView table = classifier.weight(table_, true);
   norm_.forward(ops, head, gradient, x, statistics.view());
   for (int64_t lo = 0; lo < n; lo += piece_rows_) {
@@ -51,8 +59,10 @@ void Head::forward(const ModelContext& context, const SegmentViews& head, const 
     ops.matmul(piece, normalized, table, {.transpose_b = true});
     ops.classifier(piece, context.batch.targets.rows(lo, hi), losses.view().rows(lo, hi), vocab_, 1.0f, context.train);
     if (context.train) {
-      ops.matmul(classifier.gradient(table_, true), piece, normalized, {.transpose_a = true, .accumulate = true});
-      ops.matmul(normalized, piece, table, {});  // from here on these rows are the gradient of the norm's output
+      const TensorView dlogits = rounded ? rounded->view().rows(0, hi - lo) : piece;
+      if (rounded) ops.cast(dlogits.reshape({dlogits.elements()}), piece.reshape({piece.elements()}));
+      ops.matmul(classifier.gradient(table_, true), dlogits, normalized, {.transpose_a = true, .accumulate = true});
+      ops.matmul(normalized, dlogits, table, {});  // from here on these rows are the gradient of the norm's output
     }
     context.wait.progress();
   }

@@ -10,16 +10,16 @@ Mlp::Mlp(ParamTable& table, const std::string& name, const ModelSpec& spec)
       proj_(table, name + ".proj", spec.ffn, spec.hidden, residual_init_std(spec.layers), true) {}
 
 void Mlp::plan(ActivationPlanner& planner, const std::string& name, const BatchShape& largest) {
-  before_gelu_ = planner.keep(name + ".before_gelu", DType::f32, largest.rows() * ffn_);
+  before_gelu_ = planner.keep(name + ".before_gelu", largest.dtype, largest.rows() * ffn_);
 }
 
 void Mlp::plan_forward(ActivationPlanner& planner, const BatchShape& largest) const {
-  PlannedScratch gelu(planner, "gelu", largest.rows() * ffn_);
+  PlannedScratch gelu(planner, "gelu", largest.dtype, largest.rows() * ffn_);
 }
 
 void Mlp::plan_backward(ActivationPlanner& planner, const BatchShape& largest) const {
-  PlannedScratch gelu(planner, "gelu", largest.rows() * ffn_);
-  PlannedScratch gradient(planner, "gelu gradient", largest.rows() * ffn_);
+  PlannedScratch gelu(planner, "gelu", largest.dtype, largest.rows() * ffn_);
+  PlannedScratch gradient(planner, "gelu gradient", largest.dtype, largest.rows() * ffn_);
 }
 
 void Mlp::forward(const ModelContext& context, const SegmentViews& segment, TensorView y, TensorView x) const {

@@ -24,6 +24,7 @@ struct BatchShape {
   int64_t local_heads = 0;     // Hl
   int64_t local_kv_heads = 0;  // Gl, Hl / Gl query heads each
   bool splits_heads = false;   // attention runs on head shards
+  DType dtype = DType::f32;    // of activations, and of the weights that they meet
   int64_t rows() const noexcept { return micro_batch * local_tokens; }
 };
 
@@ -82,8 +83,8 @@ struct SegmentViews {
 // forward and backward nest the real ones.
 class PlannedScratch {
  public:
-  PlannedScratch(ActivationPlanner& planner, const char* name, int64_t elements) : planner_(planner) {
-    planner.begin_scratch(name, DType::f32, elements);
+  PlannedScratch(ActivationPlanner& planner, const char* name, DType dtype, int64_t elements) : planner_(planner) {
+    planner.begin_scratch(name, dtype, elements);
   }
   ~PlannedScratch() { planner_.end_scratch(); }
   PlannedScratch(const PlannedScratch&) = delete;

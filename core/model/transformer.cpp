@@ -31,15 +31,15 @@ Transformer::Transformer(const ModelSpec& spec, int64_t logits_bytes)
 void Transformer::plan(ActivationPlanner& planner, const BatchShape& largest) {
   residual_.clear();
   for (int64_t l = 0; l <= spec_.layers; ++l) {
-    residual_.push_back(planner.keep("residual." + std::to_string(l), DType::f32, largest.rows() * spec_.hidden));
+    residual_.push_back(planner.keep("residual." + std::to_string(l), largest.dtype, largest.rows() * spec_.hidden));
     if (l < spec_.layers) blocks_[static_cast<std::size_t>(l)].plan(planner, largest);
   }
-  gradient_ = planner.keep("residual gradient", DType::f32, largest.rows() * spec_.hidden);
+  gradient_ = planner.keep("residual gradient", largest.dtype, largest.rows() * spec_.hidden);
   head_.plan(planner, largest);
 }
 
 TensorView Transformer::residual(const ModelContext& context, int64_t layer) const {
-  return context.workspace.kept(residual_[static_cast<std::size_t>(layer)], DType::f32, {context.shape.rows(), spec_.hidden});
+  return context.workspace.kept(residual_[static_cast<std::size_t>(layer)], context.shape.dtype, {context.shape.rows(), spec_.hidden});
 }
 
 void Transformer::trunk(const ModelContext& context, ParamAccess& params) {
@@ -68,7 +68,7 @@ void Transformer::forward(const ModelContext& context, ParamAccess& params, Tens
     classifier.gradients = head_views.gradients = params.gradients(head);
     if (head_.tied()) classifier.gradients = params.gradients(embedding);
   }
-  const TensorView gradient = context.workspace.kept(gradient_, DType::f32, {context.shape.rows(), spec_.hidden});
+  const TensorView gradient = context.workspace.kept(gradient_, context.shape.dtype, {context.shape.rows(), spec_.hidden});
   head_.forward(context, head_views, classifier, residual(context, spec_.layers), gradient, loss_sum);
   params.release(head, context.train);
   if (head_.tied()) params.release(embedding, context.train);
@@ -76,7 +76,7 @@ void Transformer::forward(const ModelContext& context, ParamAccess& params, Tens
 
 void Transformer::backward(const ModelContext& context, ParamAccess& params, const std::function<void(int segment)>& segment_done) {
   NSP_REQUIRE(context.train, "backward follows a forward that trained");
-  const TensorView gradient = context.workspace.kept(gradient_, DType::f32, {context.shape.rows(), spec_.hidden});
+  const TensorView gradient = context.workspace.kept(gradient_, context.shape.dtype, {context.shape.rows(), spec_.hidden});
   segment_done(head_segment());
   for (int64_t l = spec_.layers - 1; l >= 0; --l) {
     const int segment = block_segment(l);

@@ -12,7 +12,7 @@ CheckpointSize checkpoint_size(const JobPlan& plan, const ParamTable& table, con
     if (!states[s].checkpointed) continue;
     const auto bytes = static_cast<int64_t>(size_of(states[s].dtype));
     if (differ) own_bytes += bytes;
-    if (!differ || static_cast<StateId>(s) == weights_state) part_bytes += bytes;
+    if (!differ || states[s].kind == weights_kind) part_bytes += bytes;
   }
   CheckpointSize size;
   for (int p = 0; p < plan.replica_size; ++p) {

@@ -30,6 +30,7 @@ BatchShape JobPlan::shape(int position, const HeadShare& heads, bool splits_head
   s.local_heads = heads.query_heads();
   s.local_kv_heads = heads.kv_heads();
   s.splits_heads = splits_heads;
+  s.dtype = dtype;
   return s;
 }
 
@@ -63,8 +64,15 @@ std::string JobPlan::text_with(const std::string& shares_text) const {
   for (int64_t cut : parallel.token_cuts) out << ' ' << cut;
   out << "\nglobal_batch = " << global_batch << "\ncontext = " << context << "\nmicro_batch = " << micro_batch
       << "\nshares = " << shares_text;
-  out << "\nthreads = " << threads << "\nbackend = " << backend << "\nmemory_budget = " << memory_budget << "\n";
+  out << "\ndtype = " << name_of(dtype) << "\nthreads = " << threads << "\nbackend = " << backend << "\nmemory_budget = " << memory_budget
+      << "\n";
   return out.str();
+}
+
+DType compute_dtype(const std::string& name) {
+  for (const DType dtype : {DType::f32, DType::bf16})
+    if (name == name_of(dtype)) return dtype;
+  throw Error(ErrorKind::usage, "train.dtype = " + name + " is not known. Weights and activations are fp32 or bf16. Give one of them.");
 }
 
 std::map<std::string, std::string> plan_values(const std::string& text) {

@@ -23,6 +23,7 @@ struct JobPlan {
   int64_t context = 1;          // tokens of a sequence
   int64_t micro_batch = 1;      // sequences of a micro-step, at most
   std::vector<int64_t> shares;  // sequences a step of each replica; sum = global_batch
+  DType dtype = DType::f32;     // of weights as forward reads them, and of activations
   int threads = 1;              // compute threads of a rank
   std::string backend;          // of rank 0
   int64_t memory_budget = 0;    // bytes a rank may use, as found when the plan was made; it decides `auto` choices
@@ -44,6 +45,9 @@ struct JobPlan {
  private:
   std::string text_with(const std::string& shares_text) const;
 };
+
+// The dtype that train.dtype names.
+DType compute_dtype(const std::string& name);
 
 // The lines of JobPlan::text() as key -> value.
 std::map<std::string, std::string> plan_values(const std::string& text);

@@ -16,6 +16,7 @@ JobPlan layout_at(const PlanQuestion& q, ParallelPlan parallel) {
   plan.parallel = std::move(parallel);
   plan.global_batch = q.global_batch;
   plan.context = q.context;
+  plan.dtype = q.dtype;
   plan.threads = q.threads;
   plan.backend = q.backend;
   plan.memory_budget = q.memory_budget;
@@ -28,7 +29,12 @@ JobPlan layout_at(const PlanQuestion& q, ParallelPlan parallel) {
 
 // Declares all states in the order of their ids.
 void declare_states(Planned& out, const Policies& p) {
-  out.states = {weights_decl(), gradients_decl()};
+  out.states = {weights_decl(out.plan.dtype), gradients_decl()};
+  out.master = weights_state;
+  if (out.plan.dtype != DType::f32) {
+    out.master = static_cast<StateId>(out.states.size());
+    out.states.push_back(master_decl());
+  }
   const bool differ = p.sync.replicas_differ(out.plan.replicas);
   const std::vector<StateDecl> optimizer = p.optimizer.declare();
   for (StateDecl decl : optimizer) {
@@ -144,6 +150,7 @@ Planned plan_job(const PlanQuestion& q, Transformer& model, const Policies& p) {
   parallel.context = q.context;
   parallel.global_batch = q.global_batch;
   parallel.memory_budget = q.memory_budget;
+  parallel.dtype = q.dtype;
   const Topology topology = topology_of(q);
   const bool host_counts =
       std::any_of(topology.ranks.begin(), topology.ranks.end(), [](const RankInfo& r) { return r.device_kind == "cpu"; });

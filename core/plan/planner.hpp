@@ -25,6 +25,7 @@ struct PlanQuestion {
   int64_t global_batch = 1;
   int64_t micro_batch = 0;  // 0 = auto
   int64_t context = 1;
+  DType dtype = DType::f32;  // of weights and activations
   int threads = 1;
   std::string backend;
   int64_t bucket_elements = 1;  // of traffic, fp32
@@ -45,6 +46,7 @@ struct Planned {
   JobPlan plan;
   Topology topology;
   std::vector<StateDecl> states;  // index = StateId; weights and gradients first
+  StateId master = 0;             // the fp32 weights, core/tensor/core_states.hpp
   std::vector<StateId> optimizer_states;
   std::vector<StateId> sync_states;
   StateId spare = -1;                  // owned fp32 state for evaluation on the mean; -1 where replicas never differ

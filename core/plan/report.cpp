@@ -126,6 +126,8 @@ std::string plan_report(const Planned& planned, const Transformer& model) {
   write_positions(out, planned, model.table());
   out << "batch: " << plural(plan.global_batch, "sequence") << " of " << plural(plan.context, "token")
       << " a step; share of each replica: " << shares_text(plan.shares) << "; at most " << plan.micro_batch << " at once\n";
+  out << "numbers: weights and activations " << name_of(plan.dtype) << "; " << (plan.dtype == DType::f32 ? "" : "master weights, ")
+      << "gradient sums and optimizer states fp32\n";
   out << compute_text(planned, spec);
   out << "\n" << memory_text(planned.kinds) << "\n" << fit_text(planned.checks);
   out << "\n" << links_text(planned.links);

@@ -42,11 +42,13 @@ Range Checkpointer::part_of_replica(Range owned) const {
 
 int64_t Checkpointer::bytes_to_put() const {
   int64_t bytes = 0;
-  for (const StateDecl& decl : parts_.arena.decls()) {
+  const std::vector<StateDecl>& decls = parts_.arena.decls();
+  for (std::size_t i = 0; i < decls.size(); ++i) {
+    const StateDecl& decl = decls[i];
     if (!decl.checkpointed) continue;
     for (const Range& owned : parts_.owned()) {
       const int64_t own = owned.size(), part = part_of_replica(owned).size();
-      const int64_t elements = parts_.replicas_differ() ? own + (decl.kind == weights_decl().kind ? part : 0) : part;
+      const int64_t elements = parts_.replicas_differ() ? own + (static_cast<StateId>(i) == parts_.master ? part : 0) : part;
       bytes += elements * static_cast<int64_t>(size_of(decl.dtype));
     }
   }
@@ -78,7 +80,7 @@ void Checkpointer::put_all(ShardWriter& writer) {
     for (const Range& owned : parts_.owned()) {
       if (parts_.replicas_differ()) {
         put_state(writer, state, replica_prefix(parts_.replica(), decls[i].kind), owned);
-        if (state == weights_state) put_state(writer, parts_.spare, model_prefix, part_of_replica(owned));
+        if (state == parts_.master) put_state(writer, parts_.spare, model_prefix, part_of_replica(owned));
       } else {
         put_state(writer, state, common_prefix(decls[i].kind), part_of_replica(owned));
       }

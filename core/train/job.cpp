@@ -30,14 +30,14 @@ Job::Job(const Planned& planned, int64_t bucket_elements, Communicator& world, D
   policies.cache.open(arena_);
   params_ = std::make_unique<ParamStore>(model.table(), arena_, policies.cache, stream_);
   policies.strategy.open(
-      {plan.parallel, position, groups_.replica(), stream_, wait, spec.heads, spec.kv_heads, spec.head_dim, plan.micro_batch});
+      {plan.parallel, position, groups_.replica(), stream_, wait, spec.heads, spec.kv_heads, spec.head_dim, plan.micro_batch, plan.dtype});
 
   const auto named = [&](const std::vector<StateId>& ids) {
     std::vector<NamedState> out;
     for (StateId id : ids) out.push_back({id, planned.states[static_cast<std::size_t>(id)]});
     return out;
   };
-  std::vector<NamedState> states = named({weights_state});
+  std::vector<NamedState> states = named({planned.master});
   for (const NamedState& s : named(planned.optimizer_states)) states.push_back(s);
   for (const NamedState& s : named(planned.sync_states)) states.push_back(s);
   policies.sync.open({plan.replica_of(world.rank()), plan.replicas, plan.weights(), groups_.replicate(), arena_.owned(), states,
@@ -49,7 +49,7 @@ Job::Job(const Planned& planned, int64_t bucket_elements, Communicator& world, D
   groups_.replicate().reserve(std::min(largest, bucket_elements));
   parts_ = std::make_unique<TrainParts>(TrainParts{plan, world.rank(), groups_, device, stream_, wait, model, arena_, policies.cache,
                                                    *params_, *workspace_, policies.strategy, policies.sync, policies.optimizer,
-                                                   named(planned.optimizer_states), planned.spare, log});
+                                                   planned.master, named(planned.optimizer_states), planned.spare, log});
 }
 
 Job::Drain::~Drain() {
@@ -62,18 +62,9 @@ Job::Drain::~Drain() {
   }
 }
 
-void Job::set_weights(const WeightSource& values) {
-  TrainParts& p = *parts_;
-  Buffer staging(p.device, Checkpointer::staging_bytes(), MemoryKind::pinned, "weights staging");
-  for (const Param& param : p.model.table().params()) {
-    const TensorView view = p.arena.view(weights_state, {param.segment, param.offset, param.offset + param.elements()});
-    upload(p.device, p.stream, p.wait, staging, view,
-           [&](int64_t offset, int64_t count, float* out) { values(param, offset, count, out); });
-  }
-}
-
 void Job::initialize_weights(uint64_t seed) {
-  set_weights([&](const Param& param, int64_t offset, int64_t count, float* out) { initial_values(param, seed, offset, count, out); });
+  set_weights(*parts_,
+              [&](const Param& param, int64_t offset, int64_t count, float* out) { initial_values(param, seed, offset, count, out); });
 }
 
 }  // namespace nsp

@@ -32,11 +32,8 @@ class Job {
     Job& job_;
   };
   BatchShape shape() const { return shape_; }
-  // Fills the weights from host code: a function of (seed, tensor name, element).
+  // Fills the weights from host code: a function of (seed, tensor name, element). Collective.
   void initialize_weights(uint64_t seed);
-  // Fills them from given values, e.g. a model file: values(param, offset, count, out).
-  using WeightSource = std::function<void(const Param& param, int64_t offset, int64_t count, float* out)>;
-  void set_weights(const WeightSource& values);
 
  private:
   Stream stream_;

@@ -1,7 +1,5 @@
 #include "core/train/mean_weights.hpp"
 
-#include "core/tensor/core_states.hpp"
-
 namespace nsp {
 
 MeanWeights::MeanWeights(TrainParts& parts, int64_t bucket_elements) : parts_(parts) {
@@ -19,11 +17,11 @@ void MeanWeights::mean(StateId out) {
   const EventPtr ready = record_event(parts_.device, parts_.stream, "weights of the replica");
   for (const Range& range : parts_.owned())
     if (!range.empty())
-      mean_->add(parts_.cache.acquire(weights_state, range, parts_.stream), parts_.cache.acquire(out, range, parts_.stream), ready);
+      mean_->add(parts_.cache.acquire(parts_.master, range, parts_.stream), parts_.cache.acquire(out, range, parts_.stream), ready);
   mean_->finish(parts_.wait);
   for (const Range& range : parts_.owned()) {
     if (range.empty()) continue;
-    parts_.cache.release(weights_state, range, out == weights_state);
+    parts_.cache.release(parts_.master, range, out == parts_.master);
     parts_.cache.release(out, range, true);
   }
 }
@@ -40,14 +38,14 @@ void MeanWeights::copy_owned(StateId from, StateId to) {
 
 void MeanWeights::install() {
   if (!mean_) return;
-  copy_owned(weights_state, parts_.spare);
-  mean(weights_state);
+  copy_owned(parts_.master, parts_.spare);
+  mean(parts_.master);
   gather_weights(parts_);
 }
 
 void MeanWeights::restore() {
   if (!mean_) return;
-  copy_owned(parts_.spare, weights_state);
+  copy_owned(parts_.spare, parts_.master);
   gather_weights(parts_);
 }
 

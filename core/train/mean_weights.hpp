@@ -14,7 +14,7 @@ class MeanWeights {
   MeanWeights(TrainParts& parts, int64_t bucket_elements);
   ~MeanWeights();
   // REQUIRES that the sync policy is at rest. Collective over all ranks.
-  void install();             // weights = mean, everywhere
+  void install();             // master and weights = mean, everywhere
   void restore();             // weights = each replica's own
   void compute_into_spare();  // spare state = owned ranges of the mean; weights stay
   int64_t staging_bytes() const noexcept { return mean_ ? mean_->staging_bytes() : 0; }

@@ -31,7 +31,22 @@ After sum_to_owners(TrainParts& parts, int segment, EventPtr gradients_written) 
   return {nullptr, std::move(work)};
 }
 
+namespace {
+// The weights' owned ranges from the master's; nothing to do where they are the same storage.
+void cast_owned(TrainParts& parts) {
+  if (parts.master == weights_state) return;
+  const Ops ops(parts.stream);
+  for (const Range& own : parts.owned()) {
+    if (own.empty()) continue;
+    ops.cast(parts.cache.acquire(weights_state, own, parts.stream), parts.cache.acquire(parts.master, own, parts.stream));
+    parts.cache.release(parts.master, own, false);
+    parts.cache.release(weights_state, own, true);
+  }
+}
+}  // namespace
+
 void gather_weights(TrainParts& parts) {
+  cast_owned(parts);
   if (parts.plan.replica_size == 1) return;
   const EventPtr updated = record_event(parts.device, parts.stream, "weights updated");
   std::vector<WorkPtr> works;

@@ -28,6 +28,7 @@ struct TrainParts {
   ParallelStrategy& strategy;
   SyncPolicy& sync;
   Optimizer& optimizer;
+  StateId master;                            // the fp32 weights that are trained; weights_state itself in fp32
   std::vector<NamedState> optimizer_states;  // in the order of Optimizer::declare
   StateId spare;                             // owned fp32 state that may be overwritten between steps; -1 where replicas never differ
   Log& log;
@@ -42,7 +43,8 @@ struct TrainParts {
 // Starts the sum of a segment's gradients to their owners; nothing to do in a replica of one rank. Behind the returned
 // conditions the owned range holds the sums.
 After sum_to_owners(TrainParts& parts, int segment, EventPtr gradients_written);
-// Gathers the weights of all segments from their owners and waits until they are there.
+// Brings what the owners made of their master ranges to the weights that forward reads, on every rank of the replica: cast where
+// the dtypes differ, then gathered, in the weights' dtype. Waits until they are there. Collective in the replica.
 void gather_weights(TrainParts& parts);
 // An event behind everything that is enqueued on the stream now.
 EventPtr record_event(Device& device, Stream& stream, const char* name);

@@ -1,12 +1,14 @@
 #include "core/train/restore.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 #include <sstream>
 
 #include "core/tensor/core_states.hpp"
 #include "core/train/checkpoint_names.hpp"
 #include "core/train/checkpointer.hpp"
+#include "nsp/bf16.hpp"
 
 namespace nsp {
 namespace {
@@ -48,9 +50,9 @@ class Restorer {
       if (!decls[i].checkpointed) continue;
       const auto state = static_cast<StateId>(i);
       out.states.push_back({decls[i].kind, source_of(state, decls[i])});
-      if (out.states.back().source == StateSource::mean && state != weights_state && weights_.empty()) read_weights_of_replicas();
+      if (out.states.back().source == StateSource::mean && state != parts_.master && weights_.empty()) read_weights_of_replicas();
       for (std::size_t s = 0; s < parts_.owned().size(); ++s)
-        fill(state, out.states.back().source, state == weights_state ? parts_.owned()[s] : parts_.arena.held(state, static_cast<int>(s)));
+        fill(state, out.states.back().source, state == parts_.master ? parts_.owned()[s] : parts_.arena.held(state, static_cast<int>(s)));
     }
     out.dropped = nobody_declares();
     read_counts(out);
@@ -67,7 +69,7 @@ class Restorer {
       return decl.merge == Merge::reset ? StateSource::reset : StateSource::mean;
     }
     if (has(common_prefix(decl.kind))) return StateSource::common;
-    if (state == weights_state)
+    if (state == parts_.master)
       throw Error(ErrorKind::input,
                   "the checkpoint has no weights of this model. It was written by a run of another model or is damaged. Use another "
                   "--run.dir, or an earlier checkpoint.");
@@ -84,7 +86,7 @@ class Restorer {
       case StateSource::common:
         return read_range(state, range, common_prefix(kind), false);
       case StateSource::mean:  // that of the weights lies in the checkpoint
-        return state == weights_state ? read_range(state, range, model_prefix, false) : read_range(state, range, "", true);
+        return state == parts_.master ? read_range(state, range, model_prefix, false) : read_range(state, range, "", true);
       case StateSource::reset:
       case StateSource::absent:
         return;  // arenas start with zeros
@@ -273,24 +275,50 @@ JsonLine resume_record(const Restored& r) {
       .add("dropped", r.dropped);
 }
 
+namespace {
+// n floats become n bf16 numbers at the same place. Each is read before the shorter one behind it is written.
+void round_in_place(Buffer& staging, int64_t n) {
+  auto* bytes = static_cast<char*>(staging.data());
+  for (int64_t i = 0; i < n; ++i) {
+    float value;
+    std::memcpy(&value, bytes + i * static_cast<int64_t>(sizeof value), sizeof value);
+    const uint16_t rounded = to_bf16(value);
+    std::memcpy(bytes + i * static_cast<int64_t>(sizeof rounded), &rounded, sizeof rounded);
+  }
+}
+}  // namespace
+
 void upload(Device& device, Stream& stream, HostWait& wait, Buffer& staging, TensorView view,
             const std::function<void(int64_t offset, int64_t count, float* out)>& values) {
   const int64_t chunk = staging.bytes() / 4;
   for (int64_t at = 0; at < view.elements(); at += chunk) {
     const int64_t n = std::min(chunk, view.elements() - at);
     values(at, n, static_cast<float*>(staging.data()));
-    stream.copy(view.slice(at, at + n).data(), staging.data(), 4 * n);
+    if (view.dtype() == DType::bf16) round_in_place(staging, n);
+    stream.copy(view.slice(at, at + n).data(), staging.data(), n * static_cast<int64_t>(size_of(view.dtype())));
     wait.wait(*record_event(device, stream, "upload"));
   }
 }
 
-void restore_model(TrainParts& parts, CheckpointReader& reader) {
-  Buffer staging(parts.device, Checkpointer::staging_bytes(), MemoryKind::pinned, "checkpoint staging");
-  for (const Param& param : parts.model.table().params()) {
-    const TensorView view = parts.arena.view(weights_state, {param.segment, param.offset, param.offset + param.elements()});
-    upload(parts.device, parts.stream, parts.wait, staging, view,
-           [&](int64_t offset, int64_t count, float* out) { reader.get(model_prefix + param.name, DType::f32, offset, count, out); });
+void set_weights(TrainParts& parts, const WeightSource& values) {
+  Buffer staging(parts.device, Checkpointer::staging_bytes(), MemoryKind::pinned, "weights staging");
+  const ParamTable& table = parts.model.table();
+  for (const Range& own : parts.owned()) {
+    if (own.empty()) continue;
+    const TensorView view = parts.cache.acquire(parts.master, own, parts.stream);
+    for (const ParamPiece& piece : table.pieces(own))
+      upload(
+          parts.device, parts.stream, parts.wait, staging, view.slice(piece.range.lo - own.lo, piece.range.hi - own.lo),
+          [&](int64_t offset, int64_t count, float* out) { values(table.param(piece.param), piece.offset_in_param + offset, count, out); });
+    parts.cache.release(parts.master, own, true);
   }
+  gather_weights(parts);
+}
+
+void restore_model(TrainParts& parts, CheckpointReader& reader) {
+  set_weights(parts, [&](const Param& param, int64_t offset, int64_t count, float* out) {
+    reader.get(model_prefix + param.name, DType::f32, offset, count, out);
+  });
 }
 
 }  // namespace nsp

@@ -45,10 +45,15 @@ Restored restore_states(TrainParts& parts, CheckpointReader& reader);
 std::vector<std::string> restored_lines(const Restored& restored);
 JsonLine resume_record(const Restored& restored);
 
+// Fills the owned ranges of the fp32 weights, piece by piece, and brings them to every rank of the replica: collective there.
+// values(param, offset, count, out) are elements of that tensor. In a job that only infers, the weights themselves are filled.
+using WeightSource = std::function<void(const Param& param, int64_t offset, int64_t count, float* out)>;
+void set_weights(TrainParts& parts, const WeightSource& values);
+
 // The weights of a checkpoint alone, /model/<name>, for evaluation and generation of any layout.
 void restore_model(TrainParts& parts, CheckpointReader& reader);
 
-// A device range filled from host values in pieces through pinned staging; values(offset, count, out) gives the pieces.
+// A device range, fp32 or bf16, filled from host values in pieces through pinned staging; values(offset, count, out) gives the pieces.
 void upload(Device& device, Stream& stream, HostWait& wait, Buffer& staging, TensorView view,
             const std::function<void(int64_t offset, int64_t count, float* out)>& values);
 

@@ -2,19 +2,17 @@
 
 #include <algorithm>
 
-#include "core/tensor/core_states.hpp"
-
 namespace nsp {
 
-int64_t TextGenerator::cache_bytes(const ModelSpec& spec, int64_t context) {
-  return KvCache::bytes(spec, context, weights_decl().dtype);
+int64_t TextGenerator::cache_bytes(const ModelSpec& spec, int64_t context, DType dtype) {
+  return KvCache::bytes(spec, context, dtype);
 }
 
 TextGenerator::TextGenerator(TrainParts& parts, BatchLoader& loader, Cache cache)
     : parts_(parts),
       loader_(loader),
       cache_(cache == Cache::none ? nullptr
-                                  : std::make_unique<KvCache>(parts.device, parts.model.spec(), parts.plan.context, weights_decl().dtype)),
+                                  : std::make_unique<KvCache>(parts.device, parts.model.spec(), parts.plan.context, parts.plan.dtype)),
       logits_(parts.device, 4 * parts.model.spec().padded_vocab(), MemoryKind::device, "logits"),
       host_logits_(parts.device, 4 * parts.model.spec().padded_vocab(), MemoryKind::pinned, "logits") {
   NSP_REQUIRE(cache == Cache::none || parts.plan.replica_size == 1, "a cache serves replicas of one rank");

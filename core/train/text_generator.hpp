@@ -23,7 +23,7 @@ class TextGenerator {
   std::vector<int32_t> generate(const std::vector<int32_t>& prompt, int64_t count, const Sampling& sampling,
                                 const std::function<bool(int32_t)>& after_token = {});
   // Device memory of a cache for this model, for the plan; logits are 4 * padded_vocab bytes on the device and pinned.
-  static int64_t cache_bytes(const ModelSpec& spec, int64_t context);
+  static int64_t cache_bytes(const ModelSpec& spec, int64_t context, DType dtype);
 
  private:
   void logits_of_window(const std::vector<int32_t>& window, int64_t length, int64_t row);

@@ -176,7 +176,7 @@ void Trainer::update(const GroupResult& group) {
     const ParamTable& table = parts_.model.table();
     for (const Range& own : parts_.owned()) {
       if (own.empty()) continue;
-      const TensorView weights = parts_.cache.acquire(weights_state, own, parts_.stream);
+      const TensorView weights = parts_.cache.acquire(parts_.master, own, parts_.stream);
       const TensorView gradients = parts_.cache.acquire(gradients_state, own, parts_.stream);
       std::vector<TensorView> states;
       for (const NamedState& state : parts_.optimizer_states) states.push_back(parts_.cache.acquire(state.id, own, parts_.stream));
@@ -189,7 +189,7 @@ void Trainer::update(const GroupResult& group) {
       }
       for (const NamedState& state : parts_.optimizer_states) parts_.cache.release(state.id, own, true);
       parts_.cache.release(gradients_state, own, false);
-      parts_.cache.release(weights_state, own, true);
+      parts_.cache.release(parts_.master, own, true);
     }
   }
   const EventPtr updated = record_event(parts_.device, parts_.stream, "update");
@@ -311,6 +311,14 @@ void Trainer::checkpoint_now(int64_t step) {
   parts_.log.info("step " + std::to_string(step) + "  checkpoint " + saved.where);
 }
 
+namespace {
+template <class Word>
+uint64_t hash_words(uint64_t hash, const Word* words, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) hash = (hash ^ words[i]) * 1099511628211ull;
+  return hash;
+}
+}  // namespace
+
 uint64_t weight_hash(TrainParts& parts) {
   uint64_t hash = 1469598103934665603ull;
   constexpr int64_t chunk = 1 << 18;
@@ -321,8 +329,10 @@ uint64_t weight_hash(TrainParts& parts) {
       const TensorView piece = all.slice(at, std::min(at + chunk, all.elements()));
       parts.stream.copy(host.data(), piece.data(), piece.bytes());
       parts.wait.wait(*record_event(parts.device, parts.stream, "weight hash"));
-      const auto* words = static_cast<const uint32_t*>(host.data());
-      for (int64_t i = 0; i < piece.elements(); ++i) hash = (hash ^ words[i]) * 1099511628211ull;
+      if (piece.dtype() == DType::bf16)
+        hash = hash_words(hash, static_cast<const uint16_t*>(host.data()), piece.elements());
+      else
+        hash = hash_words(hash, static_cast<const uint32_t*>(host.data()), piece.elements());
     }
   }
   return hash;

@@ -87,7 +87,7 @@ class Trainer {
   Breakdown time_;
 };
 
-// FNV-1a style hash of the weights this rank holds, bit by bit, in segment order.
+// FNV-1a style hash of the weights that forward reads on this rank, bit by bit, in segment order.
 uint64_t weight_hash(TrainParts& parts);
 
 }  // namespace nsp

@@ -54,7 +54,7 @@ HeadExchanger::HeadExchanger(const ParallelContext& context)
       degree_(static_cast<int>(context.plan.token_cuts.size()) - 1),
       map_(head_map(context.heads, context.kv_heads, degree_)),
       sizes_(exchange_sizes(context.plan, context.heads, context.kv_heads, context.head_dim, context.micro_batch)),
-      staging_(context.stream.device(), sizes_.bytes(), MemoryKind::device, "staging of autosp") {
+      staging_(context.stream.device(), sizes_.bytes(context.dtype), MemoryKind::device, "staging of autosp") {
   NSP_REQUIRE(context.replica.size() == degree_ && context.replica.rank() == context.position,
               "the group of a replica is in position order");
 }
@@ -80,9 +80,8 @@ void HeadExchanger::check(std::span<const HeadExchange> parts) const {
   int64_t sequence = 0, heads = 0;
   for (const HeadExchange& part : parts) {
     const TensorView &s = part.sequence, &h = part.heads;
-    NSP_REQUIRE(
-        s.rank() == 4 && h.rank() == 4 && s.dtype() == h.dtype() && s.dtype() == parts[0].sequence.dtype() && size_of(s.dtype()) <= 4,
-        "heads are exchanged as [B,T,H,D] of one dtype, fp32 or shorter");
+    NSP_REQUIRE(s.rank() == 4 && h.rank() == 4 && s.dtype() == context_.dtype && h.dtype() == context_.dtype,
+                "heads are exchanged as [B,T,H,D] of the dtype that was planned");
     NSP_REQUIRE(s.size(2) == context_.heads || s.size(2) == context_.kv_heads, "what is exchanged has the query or the key/value heads");
     const std::vector<int64_t>& tokens = context_.plan.token_cuts;
     const int i = context_.position;
@@ -99,10 +98,10 @@ void HeadExchanger::check(std::span<const HeadExchange> parts) const {
 // Packs, and exchanges. What arrives lies by peer, then by part; behind it this rank's own blocks of sums. Its other blocks go to
 // their place at once.
 HeadExchanger::Arrived HeadExchanger::send(std::span<const HeadExchange> parts, bool to_heads) {
-  const DType dtype = parts[0].sequence.dtype();
+  const DType dtype = context_.dtype;
   const Ops ops(context_.stream);
   char* const out = static_cast<char*>(staging_.data());
-  char* const in = out + (to_heads ? sizes_.sequence_side : sizes_.heads_side) * static_cast<int64_t>(sizeof(float));
+  char* const in = out + (to_heads ? sizes_.sequence_side : sizes_.heads_side) * static_cast<int64_t>(size_of(dtype));
   std::vector<int64_t> sent(at(degree_), 0), received(at(degree_), 0);
   Arrived arrived{in, std::vector<std::vector<int64_t>>(at(degree_), std::vector<int64_t>(parts.size(), -1))};
   int64_t out_size = 0, in_size = 0;

@@ -15,12 +15,12 @@
 
 namespace nsp {
 
-// What one exchange may have to hold at most, in fp32 elements, on the rank that needs most: the query heads and both key/value
+// What one exchange may have to hold at most, in elements, on the rank that needs most: the query heads and both key/value
 // tensors of micro_batch sequences, once as they leave and once as they arrive.
 struct ExchangeSizes {
   int64_t sequence_side = 0;  // longest token shard, the heads of all ranks
   int64_t heads_side = 0;     // all tokens, largest head shard
-  int64_t bytes() const { return (sequence_side + heads_side) * static_cast<int64_t>(sizeof(float)); }
+  int64_t bytes(DType dtype) const { return (sequence_side + heads_side) * static_cast<int64_t>(size_of(dtype)); }
 };
 ExchangeSizes exchange_sizes(const ParallelPlan& plan, int64_t heads, int64_t kv_heads, int64_t head_dim, int64_t micro_batch);
 

@@ -55,7 +55,7 @@ class Autosp : public ParallelStrategy {
   }
 
   int64_t staging_bytes(const ParallelPlan& plan, const ParallelQuestion& question, int64_t micro_batch) const override {
-    return exchange_sizes(plan, question.heads, question.kv_heads, question.head_dim, micro_batch).bytes();
+    return exchange_sizes(plan, question.heads, question.kv_heads, question.head_dim, micro_batch).bytes(question.dtype);
   }
 
   bool splits_heads() const override { return degree_ > 1; }

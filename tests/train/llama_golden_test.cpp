@@ -72,6 +72,26 @@ TEST(LlamaGolden, TwentyAdamWSteps) {
   expect_reference(tiny, run_local(settings(tiny)));
 }
 
+// In bf16, on one rank and on two: bounds and reasons in docs/numerics.md.
+TEST(LlamaGolden, TwentyAdamWStepsInBf16) {
+  const LlamaTiny tiny = read_llama_tiny();
+  for (const int degree : {1, 2}) {
+    LocalSettings s = settings(tiny);
+    s.dtype = DType::bf16;
+    s.ranks = degree;
+    if (degree > 1) {
+      s.parallel = "autosp";
+      s.options.emplace("autosp.degree", std::to_string(degree));
+    }
+    const LocalResult result = run_local(s);
+    ASSERT_EQ(result.losses.size(), tiny.losses.size());
+    for (std::size_t t = 0; t < tiny.losses.size(); ++t) {
+      EXPECT_NEAR(result.losses[t][0], tiny.losses[t], 3e-4 * tiny.losses[t]) << "step " << t << ", degree " << degree;
+      EXPECT_NEAR(result.norms[t][0], tiny.grad_norms[t], 1e-2 * tiny.grad_norms[t]) << "step " << t << ", degree " << degree;
+    }
+  }
+}
+
 // Three ranks share each sequence: 4 query heads and 2 key/value heads, one of which two ranks hold.
 TEST(LlamaGolden, TwentyAdamWStepsOnThreeRanksOfOneReplica) {
   const LlamaTiny tiny = read_llama_tiny();

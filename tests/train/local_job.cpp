@@ -100,6 +100,7 @@ void run_rank(Shared& shared, Device& device, Communicator& world) {
   question.global_batch = s.global_batch;
   question.micro_batch = s.micro_batch;
   question.context = s.context;
+  question.dtype = s.dtype;
   question.backend = "cpu";
   question.bucket_elements = s.bucket_elements;
   question.loop_memory = [&](MemoryTable& table, const BatchShape& shape) { add_loop_memory(table, shape, model.spec()); };
@@ -118,7 +119,7 @@ void run_rank(Shared& shared, Device& device, Communicator& world) {
       std::lock_guard lock(shared.mutex);
       if (rank == 0) shared.result.restored = restored;
     } else if (s.weights) {
-      job.set_weights(s.weights);
+      set_weights(parts, s.weights);
     } else {
       job.initialize_weights(s.seed);
     }
@@ -151,8 +152,10 @@ void run_rank(Shared& shared, Device& device, Communicator& world) {
       shared.result.validation_loss = trainer.last_validation_loss();
       shared.result.planned = planned;
       shared.result.report = plan_report(planned, model);
-      const std::unique_ptr<CheckpointReader> reader = shared.store.open(shared.store.list().back());
+      std::unique_ptr<CheckpointReader> reader;  // of the last checkpoint; a run without a step has none
+      if (!shared.store.list().empty()) reader = shared.store.open(shared.store.list().back());
       for (const Param& param : model.table().params()) {
+        if (!reader) break;
         std::vector<float> values(static_cast<std::size_t>(param.elements()));
         reader->get("/model/" + param.name, DType::f32, 0, param.elements(), values.data());
         shared.result.model[param.name] = std::move(values);

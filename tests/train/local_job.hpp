@@ -23,6 +23,7 @@ struct LocalSettings {
   std::map<std::string, std::string> options;  // "desloc.kx" -> "4"
   ModelSpec spec;
   int64_t global_batch = 4, micro_batch = 0, context = 64;
+  DType dtype = DType::f32;
   TrainSettings train;
   bool documents = false;
   bool shuffle = false;

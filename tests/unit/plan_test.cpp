@@ -55,10 +55,13 @@ TEST(JobPlan, TextReadsBack) {
   p.parallel.token_cuts = {0, 8, 16};
   p.shares = {3, 2};
   p.memory_budget = 12345;
+  p.dtype = DType::bf16;
   const auto values = plan_values(p.text());
   EXPECT_EQ(values.at("axes"), "sequence:2");
   EXPECT_EQ(values.at("token_cuts"), "0 8 16");
   EXPECT_EQ(values.at("shares"), "3 2");
+  EXPECT_EQ(values.at("dtype"), "bf16");
+  EXPECT_EQ(compute_dtype(values.at("dtype")), DType::bf16);
   EXPECT_EQ(values.at("memory_budget"), "12345");
   p.shares = equal_shares(41, 20);
   EXPECT_EQ(plan_values(p.text()).at("shares").substr(0, 7), "3 2 2 2");  // a resume reads the numbers

@@ -23,6 +23,7 @@ struct ParallelQuestion {
   int64_t heads = 0, kv_heads = 0, head_dim = 0, context = 0;
   int64_t global_batch = 0;   // sequences a step over all replicas
   int64_t memory_budget = 0;  // bytes a rank may use; 0 = not known
+  DType dtype = DType::f32;   // of the tensors that hooks exchange
   // Bytes that one rank needs at sequence degree d (micro-batch as planned).
   std::function<int64_t(int degree)> bytes_at_degree;
 };
@@ -50,7 +51,8 @@ struct ParallelContext {
   Stream& stream;
   HostWait& wait;
   int64_t heads = 0, kv_heads = 0, head_dim = 0;
-  int64_t micro_batch = 0;  // largest B that hooks will see
+  int64_t micro_batch = 0;   // largest B that hooks will see
+  DType dtype = DType::f32;  // of the tensors that they will see
 };
 
 // The heads that a rank attends with: query heads [query_lo, query_hi), key/value heads [kv_lo, kv_hi). Every query head has its

@@ -29,7 +29,7 @@ struct SyncContext {
   std::vector<double> weights;     // w_m = share_m / global batch, for every replica; from the plan
   Communicator& replicate;         // over replicas, ranks of equal position; device memory
   std::vector<Range> owned;        // per segment, what this rank owns (maybe empty); equal at equal position in every replica
-  std::vector<NamedState> states;  // "weights" first, then the optimizer's, then this policy's
+  std::vector<NamedState> states;  // "weights" first (the fp32 ones that are trained), then the optimizer's, then this policy's
   LocCache& cache;
   Stream& stream;
   HostWait& wait;
