@@ -67,8 +67,8 @@ void seal_file(const std::string& path, const h5::Check& check) {
   if (!hash_file(file.get(), seal.bytes, hash, check)) check.fail("it was cut while it was written");
   seal.checksum = hash.digest();
   for (std::size_t done = 0; done < sizeof seal;) {
-    const ssize_t wrote = ::pwrite(file.get(), reinterpret_cast<const char*>(&seal) + done, sizeof seal - done,
-                                   static_cast<off_t>(seal.bytes + done));
+    const ssize_t wrote =
+        ::pwrite(file.get(), reinterpret_cast<const char*>(&seal) + done, sizeof seal - done, static_cast<off_t>(seal.bytes + done));
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) check.fail(errno_text(errno));
     done += static_cast<std::size_t>(wrote);

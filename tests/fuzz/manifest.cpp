@@ -1,6 +1,7 @@
 // The manifest of a checkpoint, and the piece tables that ranks send each other. A manifest whose seal is wrong must never reach
 // HDF5, which is not made for damaged files (io/file_seal.hpp), so files are fuzzed as they are and never given a right seal.
 #include "io/manifest.hpp"
+
 #include "nsp/error.hpp"
 #include "tests/fuzz/memory_file.hpp"
 

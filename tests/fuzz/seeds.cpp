@@ -29,7 +29,8 @@ std::string read(const std::string& path) {
 }
 
 void ini(const std::string& to) {
-  write(to + "/a", "plugins = desloc, autosp # two\n[train]\nlr = 3e-4\n; comment\nsteps = 10k\n[run]\ndir = \"runs/a # \\\"b\\\" \\\\ \\n\"\n");
+  write(to + "/a",
+        "plugins = desloc, autosp # two\n[train]\nlr = 3e-4\n; comment\nsteps = 10k\n[run]\ndir = \"runs/a # \\\"b\\\" \\\\ \\n\"\n");
 }
 
 void jsonl(const std::string& to) {
@@ -66,7 +67,8 @@ void llmc_model(const std::string& to) {
     std::vector<int32_t> header(256, 0);
     const int32_t words[] = {20240326, version, context, vocab, layers, 2, channels, padded};
     std::memcpy(header.data(), words, sizeof words);
-    const int parameters = padded * channels + context * channels + layers * (4 * channels + 12 * channels * channels + 9 * channels) + 2 * channels;
+    const int parameters =
+        padded * channels + context * channels + layers * (4 * channels + 12 * channels * channels + 9 * channels) + 2 * channels;
     std::string bytes(reinterpret_cast<const char*>(header.data()), 4 * header.size());
     write(to + "/v" + std::to_string(version), bytes + std::string(static_cast<std::size_t>(parameters) * (version == 3 ? 4 : 2), '\x3c'));
   }

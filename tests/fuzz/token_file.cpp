@@ -1,10 +1,11 @@
 // Token shards of nsp and of llm.c. Most inputs get right checksums, since no mutation would find them and the code behind them
 // must stand on its own.
+#include "core/data/token_file.hpp"
+
 #include <cstring>
 #include <vector>
 
 #include "core/data/content_hash.hpp"
-#include "core/data/token_file.hpp"
 #include "nsp/error.hpp"
 #include "tests/fuzz/memory_file.hpp"
 

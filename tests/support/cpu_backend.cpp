@@ -20,7 +20,8 @@ std::vector<std::string> candidates(const std::string& path) {
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
       const std::string name = entry.path().filename().string();
-      if (name.rfind("libnsp_backend_cpu_", 0) == 0 && name.ends_with(".so") && module_runs_here(name)) files.push_back(entry.path().string());
+      if (name.rfind("libnsp_backend_cpu_", 0) == 0 && name.ends_with(".so") && module_runs_here(name))
+        files.push_back(entry.path().string());
     }
   }
   return files;

@@ -188,7 +188,9 @@ TEST(Bf16, ReplicaBytesFollowTheDtype) {
   const double tokens = static_cast<double>(s.global_batch * s.context), width = static_cast<double>(s.spec.hidden);
   const double activations = tokens * static_cast<double>(s.spec.layers) * 8 * width * 2 / 2;  // q k v out, both ways; half of them move
   for (const std::string& line : r.metrics)
-    if (line.find("\"kind\":\"step\"") != std::string::npos) EXPECT_EQ(json_number(line, "replica_bytes"), n * (4 + 2) + activations);
+    if (line.find("\"kind\":\"step\"") != std::string::npos) {
+      EXPECT_EQ(json_number(line, "replica_bytes"), n * (4 + 2) + activations);
+    }
 }
 
 }  // namespace
