@@ -41,7 +41,7 @@ class Evaluation {
     const Options& data = session_.config().section("data");
     TokenSourceOptions options;
     options.path = inference_.value("data", "path");
-    if (options.path == "auto") options.path = session_.config().section("run").text("dir") + "/data";
+    if (options.path == "auto") options.path = inference_.run_directory() + "/data";
     // Data that is named here is what is evaluated, not the validation data that the run had beside its own.
     options.val_path = data.given("path") ? data.text("val_path") : inference_.value("data", "val_path");
     options.val_fraction = parse::number(inference_.value("data", "val_fraction"));
@@ -102,7 +102,7 @@ int run_eval(Session& session) {
     Evaluation(session, world).run();
     std::fflush(stdout);
     barrier_now(world.comm(), world.wait());
-  } catch (const Error& e) {
+  } catch (const std::exception& e) {
     return end_with_error(world, e);
   }
   world.close();

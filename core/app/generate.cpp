@@ -67,7 +67,7 @@ int run_generate(Session& session) {
   World world(session, true);
   try {
     continue_prompt(session, world);
-  } catch (const Error& e) {
+  } catch (const std::exception& e) {
     return end_with_error(world, e);
   }
   world.close();

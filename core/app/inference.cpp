@@ -1,6 +1,7 @@
 #include "core/app/inference.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "core/app/open_checkpoint.hpp"
 #include "core/tensor/core_states.hpp"
@@ -42,14 +43,18 @@ Inference::Inference(Session& session, World& world, const InferenceNeeds& needs
   session.configure({});
   const Options& run = session.config().section("run");
   const std::string resume = run.text("resume");
-  reader_ = open_alike(world, resume == "auto" ? run.text("dir") : resume, session.log());
+  const std::string path = resume == "auto" ? run.text("dir") : resume;
+  reader_ = open_alike(world, path, session.log());
+  std::filesystem::path above = std::filesystem::path(checkpoint_path(path).folder + "/..").lexically_normal();
+  if (!above.has_filename()) above = above.parent_path();  // "runs/a/" is "runs/a"
+  run_directory_ = above.string();
   const Attributes& attributes = reader_->attributes();
   if (attributes.count("config")) stored_ = read_stored(attributes.at("config"));
   model_ = std::make_unique<Transformer>(parse_spec(attributes.count("model") ? attributes.at("model") : ""));
   device_ = open_device(session, world, false);
   plan(needs);
   require_ops(world, *device_.device, spec(), planned_.plan.dtype, false);
-  policies_ = std::make_unique<Session::PolicySet>(session.create_policies());
+  policies_ = std::make_unique<Session::PolicySet>(session.create_default_policies());  // nothing is trained here
   require_fit(check_memory(planned_.plan, planned_.kinds, device_.topology), advice);
   job_ = std::make_unique<Job>(planned_, world.comm().size(), world.comm(), *device_.device, *model_, policies_->refs(), world.wait(),
                                session.log());
@@ -75,8 +80,6 @@ void Inference::plan(const InferenceNeeds& needs) {
   plan.micro_batch = std::max<int64_t>(1, needs.tokens_at_once / plan.context);
   plan.shares.assign(static_cast<std::size_t>(plan.ranks), plan.micro_batch);
   plan.global_batch = plan.micro_batch * plan.ranks;
-  plan.threads = device_.share.threads;
-  plan.backend = device_.backend;
   plan.dtype = compute_dtype(value("train", "dtype"));
   planned_.states = {weights_decl(plan.dtype)};  // and no master: what is read is rounded when it is loaded
   planned_.head_shares = {{0, spec().heads, 0, spec().kv_heads}};

@@ -31,6 +31,7 @@ class Inference {
   Device& device() { return *device_.device; }
   const StoredValues& stored() const { return stored_; }  // configuration of the run
   int64_t context() const { return planned_.plan.context; }
+  const std::string& run_directory() const { return run_directory_; }  // that the checkpoint belongs to
   // A key's value as given now, else that of the run, else the default.
   std::string value(const std::string& section, const std::string& name) const;
 
@@ -38,6 +39,7 @@ class Inference {
   void plan(const InferenceNeeds& needs);
   Session& session_;
   World& world_;
+  std::string run_directory_;
   std::unique_ptr<CheckpointReader> reader_;
   StoredValues stored_;
   RankDevice device_;

@@ -15,12 +15,7 @@ class AutomaticSequence {
   explicit AutomaticSequence(Session& session) {
     try {
       const PluginEntry& entry = session.registry().open("parallel", "autosp");
-      std::map<std::string, Options::Value> values;
-      for (uint32_t i = 0; i < entry.descriptor->option_count; ++i) {
-        const nsp_option& row = entry.descriptor->options[i];
-        values[row.name] = {row.default_value, "default", row.type};
-      }
-      options_ = Options("autosp", std::move(values));
+      options_ = default_options(entry);
       strategy_.emplace(create<ParallelStrategy>(entry, PluginContext{options_, session.log()}));
     } catch (const Error&) {
       // Without the module there is nothing to propose.
@@ -38,7 +33,7 @@ class AutomaticSequence {
 
 }  // namespace
 
-PlanQuestion job_question(const Config& config, const ModelSpec& spec, Topology topology, int threads) {
+PlanQuestion job_question(const Config& config, const ModelSpec& spec, Topology topology) {
   const Options& train = config.section("train");
   PlanQuestion q;
   q.ranks = static_cast<int>(topology.ranks.size());
@@ -46,8 +41,6 @@ PlanQuestion job_question(const Config& config, const ModelSpec& spec, Topology 
   q.micro_batch = train.text("micro_batch") == "auto" ? 0 : parse::integer(train.text("micro_batch"));
   q.context = train.text("context") == "auto" ? spec.context : parse::integer(train.text("context"));
   q.dtype = compute_dtype(train.text("dtype"));
-  q.threads = threads;
-  q.backend = topology.ranks.at(0).backend;
   q.bucket_elements = config.section("comm").integer("bucket_mib") * ((1 << 20) / 4);
   // All ranks must decide alike, so the scarcest memory of the job counts.
   q.memory_budget = scarcest_memory(topology);

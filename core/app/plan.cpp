@@ -63,7 +63,7 @@ int run_plan(Session& session) {
   const ModelSource source = model_source(session.config(), {}, session.log());
   Transformer model(source.spec);
   const Topology topology = planned_topology(session, read_host());
-  const PlanQuestion question = job_question(session.config(), source.spec, topology, topology.ranks.at(0).threads);
+  const PlanQuestion question = job_question(session.config(), source.spec, topology);
   const Planned planned = plan_job(question, model, policies);
   std::fputs(plan_report(planned, model).c_str(), stdout);
   std::fflush(stdout);

@@ -51,6 +51,17 @@ Session::PolicySet Session::create_policies() {
           create<Optimizer>(*selection_.optimizer, context(selection_.optimizer))};
 }
 
+Session::PolicySet Session::create_default_policies() {
+  const Selection defaults = registry_.select({});
+  const auto context = [&](const PluginEntry* entry) {
+    default_options_.push_back(std::make_unique<Options>(default_options(*entry)));
+    return PluginContext{*default_options_.back(), log_};
+  };
+  return {
+      create<SyncPolicy>(*defaults.sync, context(defaults.sync)), create<ParallelStrategy>(*defaults.parallel, context(defaults.parallel)),
+      create<LocCache>(*defaults.memory, context(defaults.memory)), create<Optimizer>(*defaults.optimizer, context(defaults.optimizer))};
+}
+
 std::vector<OptionRow> rows_for_help(Session& session) {
   const Selection s = session.registry().select(session.line().plugins({}));
   return option_rows({s.sync, s.parallel, s.memory, s.optimizer});

@@ -31,6 +31,8 @@ class Session {
   // Creates the policy objects. REQUIRES configure(). They hold memory of the device that they are opened with, so they end before it.
   class PolicySet;
   PolicySet create_policies();
+  // ddp, dp, resident and adamw with their defaults, whatever --plugins says: for verbs that train nothing.
+  PolicySet create_default_policies();
 
  private:
   CommandLine line_;
@@ -41,6 +43,7 @@ class Session {
   std::string plugin_names_;
   std::unique_ptr<Config> config_;
   Options no_options_;
+  std::vector<std::unique_ptr<Options>> default_options_;  // which the objects of create_default_policies hold on to
 };
 
 class Session::PolicySet {

@@ -121,8 +121,7 @@ class TrainRun {
     compare_config(world_, config);
     check_changes(session_, from_);
     reuse_stored_plan();
-    device_ = open_device(session_, world_, true,
-                          stored_plan_.count("threads") ? static_cast<int>(parse::integer(stored_plan_.at("threads"))) : 0);
+    device_ = open_device(session_, world_, true, stored_threads());
     log_.info(device_.share.text);
     std::optional<ModelSpec> stored;
     if (from_.reader) stored = parse_spec(from_.reader->attributes().at("model"));
@@ -139,12 +138,19 @@ class TrainRun {
 
  private:
   PlanQuestion question() const {
-    PlanQuestion q = job_question(session_.config(), source_.spec, device_.topology, device_.share.threads);
-    if (!stored_plan_.empty() && stored_plan_.at("backend") == q.backend) {
+    PlanQuestion q = job_question(session_.config(), source_.spec, device_.topology);
+    std::vector<std::string> backends;
+    for (const RankInfo& rank : device_.topology.ranks) backends.push_back(rank.backend);
+    if (!stored_plan_.empty() && stored_plan_.at("backend") == by_rank(backends)) {
       q.micro_batch = parse::integer(stored_plan_.at("micro_batch"));
       q.memory_budget = parse::integer(stored_plan_.at("memory_budget"));
     }
     return q;
+  }
+
+  int stored_threads() const {
+    const std::string own = stored_plan_.count("threads") ? value_of_rank(stored_plan_.at("threads"), world_.rank()) : "";
+    return own.empty() ? 0 : static_cast<int>(parse::integer(own));
   }
 
   // What was chosen automatically stays chosen as long as ranks, plug-ins and keys that the plan depends on are those of the
@@ -161,6 +167,13 @@ class TrainRun {
     if (same) stored_plan_ = plan;
   }
 
+  // A short name that goes into the shards' names.
+  std::string run_id() const {
+    std::string run = std::filesystem::path(directory_.path()).lexically_normal().filename().string();
+    for (char& c : run) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
+    return run.empty() ? "run" : run;
+  }
+
   Attributes attributes(const Planned& planned) const {
     return {{"config", session_.config().dump()},
             {"plan", planned.plan.text()},
@@ -171,10 +184,9 @@ class TrainRun {
             {"nsp_version", NSP_VERSION}};
   }
 
-  void write_plan(const Planned& planned, const Transformer& model) {
+  // Once the run is known to go on: a start that is refused leaves the files as they are.
+  void write_plan(const std::string& report) {
     if (world_.rank() != 0) return;
-    const std::string report = plan_report(planned, model);
-    log_.info(report);
     replace_file(directory_.path() + "/plan.txt", report);
     replace_file(directory_.path() + "/config.ini", session_.config().dump());
   }
@@ -202,7 +214,8 @@ class TrainRun {
     Transformer model(source_.spec);
     const PlanQuestion q = question();
     const Planned planned = plan_job(q, model, policies);
-    write_plan(planned, model);
+    const std::string report = plan_report(planned, model);
+    log_.info(report);
     compare_plan(planned);
     require_ops(world_, *device_.device, source_.spec, planned.plan.dtype, true);
     if (world_.host().memory_limited && !all_fit(planned.checks))
@@ -224,11 +237,10 @@ class TrainRun {
                 std::to_string(settings.steps) + " steps. To go on, raise train.steps.");
       return exit_code::done;
     }
+    write_plan(report);
     MeanWeights mean(parts, q.bucket_elements);
     Hdf5Store store(directory_.checkpoints());
-    std::string run = std::filesystem::path(directory_.path()).lexically_normal().filename().string();
-    for (char& c : run) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
-    Checkpointer checkpointer(parts, mean, store, run.empty() ? "run" : run, attributes(planned), static_cast<int>(train.integer("keep")),
+    Checkpointer checkpointer(parts, mean, store, run_id(), attributes(planned), static_cast<int>(train.integer("keep")),
                               train.integer("keep_every"));
     const BatchOrder order(data_.train->corpora(), train.integer("global_batch"), config.section("data").flag("shuffle"),
                            static_cast<uint64_t>(train.integer("seed")));

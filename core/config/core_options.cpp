@@ -171,7 +171,7 @@ std::vector<OptionRow> verb_rows(const std::string& verb) {
     rows = {
         repeatable(row("prepare", "input", "string", "", "file, folder, glob or JSONL file; may be given several times")),
         row("prepare", "output", "string", "", "folder to write"),
-        row("prepare", "tokenizer", "string", "bytes", "bytes, or a tokenizer file"),
+        row("prepare", "tokenizer", "string", "bytes", "bytes, the one tokenizer of this version"),
         row("prepare", "text-key", "string", "text", "member of a JSONL object that holds the text"),
         between(0, 0.9, row("prepare", "val-fraction", "float", "0.05", "part of the documents that is held out")),
         at_least(0, row("prepare", "seed", "int", "1", "seed that chooses the held-out documents")),

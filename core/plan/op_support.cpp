@@ -18,18 +18,21 @@ struct Need {
 
 std::vector<Need> needs_of(const ModelSpec& spec, DType dtype, bool trains) {
   // What is summed, counted or averaged is fp32 in every dtype: logits, gradients, the states of replicas.
-  std::vector<Need> needs = {NSP_NEED(embedding_forward, dtype), NSP_NEED(matmul, dtype),
-                             NSP_NEED(attention_forward, dtype), NSP_NEED(axpy, dtype),
-                             NSP_NEED(classifier, DType::f32),   NSP_NEED(sum, DType::f32)};
+  std::vector<Need> needs = {NSP_NEED(embedding_forward, dtype),
+                             NSP_NEED(matmul, dtype),
+                             NSP_NEED(attention_forward, dtype),
+                             NSP_NEED(axpy, dtype),
+                             NSP_NEED(classifier, DType::f32),
+                             NSP_NEED(sum, DType::f32),
+                             NSP_NEED(copy, dtype)};
   const bool llama = spec.family == "llama";
   if (llama)
     needs.insert(needs.end(), {NSP_NEED(rmsnorm_forward, dtype), NSP_NEED(rope, dtype), NSP_NEED(swiglu_forward, dtype)});
   else
     needs.insert(needs.end(), {NSP_NEED(layernorm_forward, dtype), NSP_NEED(gelu_forward, dtype)});
   if (!trains) return needs;
-  needs.insert(needs.end(),
-               {NSP_NEED(embedding_backward, dtype), NSP_NEED(bias_gradient, dtype), NSP_NEED(attention_backward, dtype),
-                NSP_NEED(copy, dtype), NSP_NEED(copy, DType::f32), NSP_NEED(lerp, DType::f32), NSP_NEED(sum_of_squares, DType::f32)});
+  needs.insert(needs.end(), {NSP_NEED(embedding_backward, dtype), NSP_NEED(bias_gradient, dtype), NSP_NEED(attention_backward, dtype),
+                             NSP_NEED(copy, DType::f32), NSP_NEED(lerp, DType::f32), NSP_NEED(sum_of_squares, DType::f32)});
   if (llama)
     needs.insert(needs.end(), {NSP_NEED(rmsnorm_backward, dtype), NSP_NEED(swiglu_backward, dtype)});
   else

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "nsp/options.hpp"
+
 namespace nsp {
 
 std::vector<double> JobPlan::weights() const {
@@ -67,6 +69,30 @@ std::string JobPlan::text_with(const std::string& shares_text) const {
   out << "\ndtype = " << name_of(dtype) << "\nthreads = " << threads << "\nbackend = " << backend << "\nmemory_budget = " << memory_budget
       << "\n";
   return out.str();
+}
+
+std::string by_rank(const std::vector<std::string>& values) {
+  std::string text;
+  for (std::size_t i = 0; i < values.size();) {
+    std::size_t end = i;
+    while (end < values.size() && values[end] == values[i]) ++end;
+    if (i == 0 && end == values.size()) return values[i];
+    text.append(text.empty() ? "" : " ").append(values[i]).append("*").append(std::to_string(end - i));
+    i = end;
+  }
+  return text;
+}
+
+std::string value_of_rank(const std::string& text, int rank) {
+  std::istringstream in(text);
+  int64_t first = 0;
+  for (std::string run; in >> run;) {
+    const std::size_t star = run.find('*');
+    if (star == std::string::npos) return run;
+    first += parse::integer(run.substr(star + 1));
+    if (rank < first) return run.substr(0, star);
+  }
+  return "";
 }
 
 DType compute_dtype(const std::string& name) {

@@ -24,8 +24,8 @@ struct JobPlan {
   int64_t micro_batch = 1;      // sequences of a micro-step, at most
   std::vector<int64_t> shares;  // sequences a step of each replica; sum = global_batch
   DType dtype = DType::f32;     // of weights as forward reads them, and of activations
-  int threads = 1;              // compute threads of a rank
-  std::string backend;          // of rank 0
+  std::string threads = "1";    // compute threads of each rank, as by_rank
+  std::string backend;          // of each rank, as by_rank
   int64_t memory_budget = 0;    // bytes a rank may use, as found when the plan was made; it decides `auto` choices
 
   int replica_of(int rank) const { return rank / replica_size; }
@@ -51,6 +51,11 @@ DType compute_dtype(const std::string& name);
 
 // The lines of JobPlan::text() as key -> value.
 std::map<std::string, std::string> plan_values(const std::string& text);
+
+// A value for each rank, in rank order, as runs: "cpu_native" if it is the same for all, else "cpu_native*8 cpu_x86_64_v3*8".
+std::string by_rank(const std::vector<std::string>& values);
+// What such a text says of a rank; empty if it says nothing.
+std::string value_of_rank(const std::string& text, int rank);
 
 // "6 6 5"; more than 16 of them as runs: "4094 of 6, 2 of 5".
 std::string shares_text(const std::vector<int64_t>& shares);

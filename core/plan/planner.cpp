@@ -8,6 +8,22 @@
 namespace nsp {
 namespace {
 
+Topology topology_of(const PlanQuestion& q) {
+  if (!q.topology.ranks.empty()) {
+    NSP_REQUIRE(static_cast<int>(q.topology.ranks.size()) == q.ranks, "the topology has a rank for each of the plan");
+    return q.topology;
+  }
+  Topology one_host;
+  RankInfo info;
+  info.host = "one host";
+  info.backend = q.backend;
+  info.device_name = "device";
+  info.device_kind = "cpu";
+  info.threads = q.threads;
+  one_host.ranks.assign(static_cast<std::size_t>(q.ranks), info);
+  return one_host;
+}
+
 JobPlan layout_at(const PlanQuestion& q, ParallelPlan parallel) {
   JobPlan plan;
   plan.ranks = q.ranks;
@@ -17,8 +33,13 @@ JobPlan layout_at(const PlanQuestion& q, ParallelPlan parallel) {
   plan.global_batch = q.global_batch;
   plan.context = q.context;
   plan.dtype = q.dtype;
-  plan.threads = q.threads;
-  plan.backend = q.backend;
+  std::vector<std::string> threads, backends;
+  for (const RankInfo& rank : topology_of(q).ranks) {
+    threads.push_back(std::to_string(rank.threads));
+    backends.push_back(rank.backend);
+  }
+  plan.threads = by_rank(threads);
+  plan.backend = by_rank(backends);
   plan.memory_budget = q.memory_budget;
   plan.shares = equal_shares(q.global_batch, plan.replicas);
   const int64_t local = plan.parallel.token_cuts[1] - plan.parallel.token_cuts[0];
@@ -110,22 +131,6 @@ std::vector<PositionKind> position_kinds(const PlanQuestion& q, const Planned& p
   }
   std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.memory.bytes() > b.memory.bytes(); });
   return kinds;
-}
-
-Topology topology_of(const PlanQuestion& q) {
-  if (!q.topology.ranks.empty()) {
-    NSP_REQUIRE(static_cast<int>(q.topology.ranks.size()) == q.ranks, "the topology has a rank for each of the plan");
-    return q.topology;
-  }
-  Topology one_host;
-  RankInfo info;
-  info.host = "one host";
-  info.backend = q.backend;
-  info.device_name = "device";
-  info.device_kind = "cpu";
-  info.threads = q.threads;
-  one_host.ranks.assign(static_cast<std::size_t>(q.ranks), info);
-  return one_host;
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct PlanQuestion {
   int64_t micro_batch = 0;  // 0 = auto
   int64_t context = 1;
   DType dtype = DType::f32;  // of weights and activations
-  int threads = 1;
+  int threads = 1;           // of each rank, and its backend, where the topology is empty
   std::string backend;
   int64_t bucket_elements = 1;  // of traffic, fp32
   int64_t memory_budget = 0;    // bytes a rank may use; 0 = not known

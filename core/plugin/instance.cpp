@@ -29,6 +29,15 @@ void* create_object(const PluginEntry& plugin, const PluginContext& context) {
   return object;
 }
 
+Options default_options(const PluginEntry& plugin) {
+  std::map<std::string, Options::Value> values;
+  for (uint32_t i = 0; i < plugin.descriptor->option_count; ++i) {
+    const nsp_option& row = plugin.descriptor->options[i];
+    values[row.name] = {row.default_value, "default", row.type};
+  }
+  return Options(plugin.note.name, std::move(values));
+}
+
 const nsp_backend& backend_table(const PluginEntry& plugin) {
   NSP_REQUIRE(plugin.state == PluginEntry::State::loaded && plugin.descriptor->abi_class == NSP_ABI_C, "only a loaded backend has a table");
   const auto* table = static_cast<const nsp_backend*>(plugin.descriptor->create(nullptr));

@@ -23,6 +23,9 @@ PluginPtr<Interface> create(const PluginEntry& plugin, const PluginContext& cont
   return PluginPtr<Interface>(static_cast<Interface*>(create_object(plugin, context)), plugin.descriptor->destroy);
 }
 
+// The options of a plug-in that nobody set: its own defaults.
+Options default_options(const PluginEntry& plugin);
+
 // The table of a loaded backend; static in its module. Throws Error(plugin) if it gives none or one of another ABI.
 const nsp_backend& backend_table(const PluginEntry& plugin);
 

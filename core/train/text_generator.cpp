@@ -66,7 +66,7 @@ std::vector<int32_t> TextGenerator::generate(const std::vector<int32_t>& prompt,
   std::vector<int32_t> out;
   if (cache_) cache_->clear();
   for (int64_t i = 0; i < count; ++i) {
-    if (window.size() == context) {
+    if (window.size() > context || (window.size() == context && context > 1)) {
       window.erase(window.begin(), window.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(context / 2, 1)));
       if (cache_) cache_->clear();  // every token has another position now
     }

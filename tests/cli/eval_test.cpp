@@ -67,6 +67,14 @@ TEST_F(Eval, BatchesLimitWhatIsReadAndACheckpointCanBeNamed) {
   EXPECT_TRUE(text.contains("step 4: loss ") && text.contains(" bits per byte, on ")) << text.out;
 }
 
+// The run's own configuration may name plug-ins for training; nothing is trained here.
+TEST_F(Eval, PlugInsOfTheRunDoNotMatter) {
+  const Line one = json_line(run("$NSP eval --json --run.dir " + run_dir_));
+  const Said said = run(ranks(2) + "eval --plugins desloc,autosp --json --run.resume " + run_dir_);
+  ASSERT_EQ(said.code, 0) << said.out;
+  EXPECT_NEAR(json_line(said).loss, one.loss, 1e-6 * one.loss);
+}
+
 TEST_F(Eval, Refusals) {
   expect_refusal(run("$NSP eval --run.dir " + (folder_ / "none")), 4, {"no usable checkpoint", "none"}, "--run.dir");
   expect_refusal(run(ranks(2) + "eval --run.dir " + (folder_ / "none")), 4, {"no usable checkpoint", "none"}, "--run.dir");

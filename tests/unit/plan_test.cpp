@@ -68,6 +68,15 @@ TEST(JobPlan, TextReadsBack) {
   EXPECT_EQ(plan_values(p.short_text()).at("shares"), "1 of 3, 19 of 2");
 }
 
+TEST(JobPlan, ValuesOfRanksAreRuns) {
+  EXPECT_EQ(by_rank({"4", "4"}), "4");
+  const std::string mixed = by_rank({"v4", "v4", "v3", "v4"});
+  EXPECT_EQ(mixed, "v4*2 v3*1 v4*1");
+  for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(value_of_rank(mixed, rank), rank == 2 ? "v3" : "v4");
+  EXPECT_EQ(value_of_rank("4", 7), "4");
+  EXPECT_EQ(value_of_rank(mixed, 4), "");
+}
+
 TEST(Shares, ManyAreListedAsRuns) {
   EXPECT_EQ(shares_text({3, 3, 2}), "3 3 2");
   EXPECT_EQ(shares_text(equal_shares(41, 20)), "1 of 3, 19 of 2");
