@@ -136,6 +136,17 @@ void write_file(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
+std::string long_token_file(const TempFolder& folder, int copies) {
+  const std::string shard = read_file(std::string(std::getenv("NSP_TEST_SOURCE_DIR")) +
+                                      "/tests/golden/llmc_tiny/dev/data/tinyshakespeare/tiny_shakespeare_train.bin");
+  std::string header = shard.substr(0, 1024), tokens;
+  for (int i = 0; i < copies; ++i) tokens += shard.substr(1024);
+  const auto count = static_cast<uint32_t>(tokens.size() / 2);
+  for (int byte = 0; byte < 4; ++byte) header[static_cast<std::size_t>(8 + byte)] = static_cast<char>(count >> (8 * byte));
+  write_file(folder / "long_val.bin", header + tokens);
+  return folder / "long_val.bin";
+}
+
 std::string tiny_run(const std::string& run_dir, int steps) {
   const std::string golden = environment("NSP_TEST_SOURCE_DIR") + "/tests/golden/llmc_tiny/";
   return " --model.init " + golden + "gpt2_124M.bin --data.path " + golden +

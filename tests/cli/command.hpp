@@ -54,6 +54,8 @@ class TempFolder {
 
 std::string read_file(const std::string& path);
 void write_file(const std::string& path, const std::string& text);
+// A file of held-out tokens that takes seconds to evaluate: the training tokens of tests/golden/llmc_tiny, that many times over.
+std::string long_token_file(const TempFolder& folder, int copies);
 // Options of a run that takes about a second: a tiny model on the tokens of tests/golden/llmc_tiny.
 std::string tiny_run(const std::string& run_dir, int steps);
 

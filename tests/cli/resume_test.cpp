@@ -40,19 +40,6 @@ std::string checkpoint(const std::string& run_dir, int step) {
   return run_dir + text;
 }
 
-// A file of held-out tokens that takes seconds to evaluate: the golden training tokens over and over.
-std::string long_token_file(const TempFolder& folder) {
-  const std::string shard = read_file(std::string(std::getenv("NSP_TEST_SOURCE_DIR")) +
-                                      "/tests/golden/llmc_tiny/dev/data/tinyshakespeare/tiny_shakespeare_train.bin");
-  constexpr int copies = 8;
-  std::string header = shard.substr(0, 1024), tokens;
-  for (int i = 0; i < copies; ++i) tokens += shard.substr(1024);
-  const auto count = static_cast<uint32_t>(tokens.size() / 2);
-  for (int byte = 0; byte < 4; ++byte) header[static_cast<std::size_t>(8 + byte)] = static_cast<char>(count >> (8 * byte));
-  write_file(folder / "long_val.bin", header + tokens);
-  return folder / "long_val.bin";
-}
-
 void expect_good_checkpoints(const std::string& run_dir) {
   const Said said = run("$NSP checkpoint verify " + run_dir);
   EXPECT_EQ(said.code, 0) << said.out;
@@ -226,7 +213,7 @@ TEST_P(Stopped, Usr1DuringSteps) {
 TEST_P(Stopped, Usr1DuringEvaluation) {
   const std::string start = command("--train.eval_every 5");
   // The same run with so much to evaluate that the signal comes in between.
-  Background job(with(with(start, "--data.val_path", long_token_file(folder_)), "--train.eval_batches", "100000"));
+  Background job(with(with(start, "--data.val_path", long_token_file(folder_, 8)), "--train.eval_batches", "100000"));
   ASSERT_TRUE(job.wait_for(step_text(5, steps), patience));
   pause_ms(50);
   EXPECT_FALSE(job.wait_for("step      5  validation loss", 0.01)) << "the evaluation was over before the signal";
@@ -245,7 +232,7 @@ TEST_P(Stopped, Usr1DuringEvaluation) {
 TEST_P(Stopped, Usr1DuringTheFirstAndTheLastEvaluation) {
   constexpr int few = 6;
   const std::string start = with(command("--train.eval_every 6"), "--train.steps", std::to_string(few));
-  const std::string longer = with(with(start, "--data.val_path", long_token_file(folder_)), "--train.eval_batches", "100000");
+  const std::string longer = with(with(start, "--data.val_path", long_token_file(folder_, 8)), "--train.eval_batches", "100000");
   for (int step : {0, few}) {
     Background job(longer);
     if (step > 0) {

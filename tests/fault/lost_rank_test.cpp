@@ -114,25 +114,12 @@ TEST_P(Throwing, OneTextAndItsCodeForTheWholeJob) {
 INSTANTIATE_TEST_SUITE_P(Fault, Throwing, testing::Values("throw", "throw_diverged"),
                          [](const auto& info) { return std::string(info.param); });
 
-// Held-out tokens that take seconds to evaluate: those of the tiny run, over and over.
-std::string long_token_file(const TempFolder& folder) {
-  const std::string shard = read_file(std::string(std::getenv("NSP_TEST_SOURCE_DIR")) +
-                                      "/tests/golden/llmc_tiny/dev/data/tinyshakespeare/tiny_shakespeare_train.bin");
-  constexpr int copies = 40;
-  std::string header = shard.substr(0, 1024), tokens;
-  for (int i = 0; i < copies; ++i) tokens += shard.substr(1024);
-  const auto count = static_cast<uint32_t>(tokens.size() / 2);
-  for (int byte = 0; byte < 4; ++byte) header[static_cast<std::size_t>(8 + byte)] = static_cast<char>(count >> (8 * byte));
-  write_file(folder / "long_val.bin", header + tokens);
-  return folder / "long_val.bin";
-}
-
 TEST(StoppedRank, InAnEvaluation) {
   const TempFolder folder;
   const std::string run_dir = folder / "run",
                     healthy = " --plugins ddp --train.checkpoint_every 5 --train.eval_every 8" + tiny_run(run_dir, 10);
   Background job(told_ranks(3) + " --comm.timeout 3s" +
-                 with(with(healthy, "--data.val_path", long_token_file(folder)), "--train.eval_batches", "1000000"));
+                 with(with(healthy, "--data.val_path", long_token_file(folder, 40)), "--train.eval_batches", "1000000"));
   ASSERT_TRUE(job.wait_for(step_text(8, 10), patience)) << job.wait(1).out;
   pause_ms(100);
   EXPECT_FALSE(job.wait_for("step      8  validation loss", 0.01)) << "the evaluation was over before the rank stopped";

@@ -1,4 +1,5 @@
 // Runs that go on with another layout: other ranks, replicas, degree, policy or optimizer. In one process.
+// Longer than usual: every case needs the same layouts, runs and independent merge, and reads best beside them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
