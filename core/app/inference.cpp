@@ -5,37 +5,12 @@
 
 #include "core/app/open_checkpoint.hpp"
 #include "core/tensor/core_states.hpp"
-#include "io/hdf5_store.hpp"
 
 namespace nsp {
 namespace {
 
 constexpr const char* advice =
     "Use a machine with more memory, fewer ranks on this host, or a shorter context (--train.context) if the model allows it.";
-
-// Rank 0 chooses, and all open the same step: another rank might see a newer one by now.
-std::unique_ptr<CheckpointReader> open_alike(World& world, const std::string& path, Log& log) {
-  std::unique_ptr<CheckpointReader> reader;
-  std::string failure;
-  int64_t answer[2] = {-1, 0};  // step, kind of error
-  const auto attempt = [&](auto open) {
-    try {
-      reader = open();
-    } catch (const Error& e) {
-      failure = e.what();
-      answer[1] = static_cast<int64_t>(e.kind());
-    }
-  };
-  if (world.rank() == 0) {
-    attempt([&] { return open_checkpoint(path, log); });
-    if (reader) answer[0] = reader->step();
-  }
-  broadcast_now(world.comm(), world.wait(), answer, sizeof answer, 0);
-  world.agree(static_cast<ErrorKind>(answer[1]), failure);
-  if (world.rank() != 0) attempt([&] { return Hdf5Store(checkpoint_path(path).folder).open(answer[0]); });
-  world.agree(ErrorKind::input, failure);
-  return reader;
-}
 
 }  // namespace
 
@@ -44,7 +19,7 @@ Inference::Inference(Session& session, World& world, const InferenceNeeds& needs
   const Options& run = session.config().section("run");
   const std::string resume = run.text("resume");
   const std::string path = resume == "auto" ? run.text("dir") : resume;
-  reader_ = open_alike(world, path, session.log());
+  reader_ = open_checkpoint(&world, path, session.log());
   std::filesystem::path above = std::filesystem::path(checkpoint_path(path).folder + "/..").lexically_normal();
   if (!above.has_filename()) above = above.parent_path();  // "runs/a/" is "runs/a"
   run_directory_ = above.string();

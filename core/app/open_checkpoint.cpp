@@ -1,18 +1,57 @@
 #include "core/app/open_checkpoint.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <optional>
 
+#include "core/app/world.hpp"
 #include "core/train/checkpoint_names.hpp"
 #include "io/hdf5_store.hpp"
 
 namespace nsp {
 namespace {
 
-// A damaged checkpoint has a line for each piece; the first one names the shard and the cause, checkpoint verify prints all.
-std::string first_line(const std::string& damage) {
-  const std::size_t end = damage.find('\n');
-  return end == std::string::npos ? damage : damage.substr(0, end) + " More is damaged: nsp_app checkpoint verify lists all.";
+using Clock = std::chrono::steady_clock;
+
+// The share of one rank in looking at a checkpoint: every `ranks`-th piece.
+class Share {
+ public:
+  Share(CheckpointReader& reader, Needed needed, int rank, int ranks)
+      : reader_(reader), needed_(needed), next_(static_cast<std::size_t>(rank)), stride_(static_cast<std::size_t>(ranks)) {}
+  bool done() const { return next_ >= reader_.pieces().size(); }
+  // Goes on until the share is done or the time is over. Error(input) for the first piece that is bad.
+  void go_on(Clock::time_point until) {
+    // The first read of a piece compares its checksum, however little is asked for.
+    for (char element[8]; !done() && Clock::now() < until; next_ += stride_) {
+      const PieceRecord& piece = reader_.pieces()[next_];
+      if (piece.count == 0 || (needed_ == Needed::model && piece.name.rfind(model_prefix, 0) != 0)) continue;
+      reader_.get(piece.name, piece.dtype, piece.offset, 1, element);
+    }
+  }
+
+ private:
+  CheckpointReader& reader_;
+  Needed needed_;
+  std::size_t next_, stride_;
+};
+
+// Empty, or what is wrong with a checkpoint; the same on every rank. reader: empty where it could not be opened, with the reason.
+std::string damage_of(World* world, CheckpointReader* reader, std::string damage, Needed needed) {
+  std::optional<Share> share;
+  if (reader) share.emplace(*reader, needed, world ? world->rank() : 0, world ? world->comm().size() : 1);
+  const std::chrono::duration<double> slice(world ? std::min(5.0, world->timeout() / 4) : 5.0);
+  for (;;) {
+    try {
+      if (share) share->go_on(Clock::now() + std::chrono::duration_cast<Clock::duration>(slice));
+    } catch (const Error& e) {
+      damage = e.what();
+    }
+    double state[2] = {share && !share->done() ? 1.0 : 0.0, damage.empty() ? 0.0 : 1.0};  // ranks that have more to read; that found damage
+    if (world) all_reduce_now(world->comm(), world->wait(), state);
+    if (state[1] > 0) return world ? world->first_failure(damage) : damage;
+    if (state[0] == 0) return "";
+  }
 }
 
 }  // namespace
@@ -30,48 +69,47 @@ CheckpointPath checkpoint_path(const std::string& path) {
   return {parent.empty() ? "." : parent, std::stoll(digits)};
 }
 
-std::string damage_of(CheckpointReader& reader, Needed needed) {
-  if (needed == Needed::everything) return first_line(reader.verify());
-  try {
-    // The first read of a piece compares its checksum, however little is asked for.
-    for (const PieceRecord& piece : reader.pieces()) {
-      if (piece.count == 0 || piece.name.rfind(model_prefix, 0) != 0) continue;
-      char element[8];
-      reader.get(piece.name, piece.dtype, piece.offset, 1, element);
-    }
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
+std::string text_of(CheckpointStore& store, const PassedOver& bad) {
+  return "the checkpoint " + store.where(bad.step) + " cannot be used and is passed over: " + bad.why;
 }
 
-std::unique_ptr<CheckpointReader> newest_good(CheckpointStore& store, Needed needed, std::vector<std::string>& passed_over) {
-  const std::vector<int64_t> steps = store.list();
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+std::vector<int64_t> newest_first(CheckpointStore& store) {
+  std::vector<int64_t> steps = store.list();
+  std::reverse(steps.begin(), steps.end());
+  return steps;
+}
+
+std::unique_ptr<CheckpointReader> first_good(World* world, CheckpointStore& store, const std::vector<int64_t>& steps, Needed needed,
+                                             std::vector<PassedOver>& passed_over) {
+  for (const int64_t step : steps) {
+    std::unique_ptr<CheckpointReader> reader;
     std::string damage;
     try {
-      std::unique_ptr<CheckpointReader> reader = store.open(*step);
-      damage = damage_of(*reader, needed);
-      if (damage.empty()) return reader;
+      reader = store.open(step);
     } catch (const Error& e) {
       damage = e.what();
     }
-    passed_over.push_back("the checkpoint " + store.where(*step) + " cannot be used and is passed over: " + damage);
+    damage = damage_of(world, reader.get(), std::move(damage), needed);
+    if (damage.empty()) return reader;
+    passed_over.push_back({step, std::move(damage)});
   }
   return nullptr;
 }
 
-std::unique_ptr<CheckpointReader> open_checkpoint(const std::string& path, Log& log) {
+std::unique_ptr<CheckpointReader> open_checkpoint(World* world, const std::string& path, Log& log) {
   const CheckpointPath place = checkpoint_path(path);
   Hdf5Store store(place.folder);
-  if (place.step >= 0) return store.open(place.step);
-  std::vector<std::string> passed_over;
-  std::unique_ptr<CheckpointReader> reader = newest_good(store, Needed::model, passed_over);
+  std::vector<int64_t> steps = place.step >= 0 ? std::vector<int64_t>{place.step} : newest_first(store);
+  if (world) steps = world->of_first_rank(std::move(steps));  // another rank might see a newer one by now
+  std::vector<PassedOver> passed_over;
+  std::unique_ptr<CheckpointReader> reader = first_good(world, store, steps, Needed::model, passed_over);
+  if (!reader && place.step >= 0) throw Error(ErrorKind::input, passed_over.front().why);
   if (!reader)
-    throw Error(ErrorKind::input, "no usable checkpoint in " + path + ". " +
-                                      (passed_over.empty() ? "There is none in it." : "The newest: " + passed_over.front()) +
-                                      " Name a run directory that holds one (--run.dir), or train first.");
-  for (const std::string& line : passed_over) log.warning(line);
+    throw Error(ErrorKind::input,
+                "no usable checkpoint in " + path + ". " +
+                    (passed_over.empty() ? "There is none in it." : "The newest: " + text_of(store, passed_over.front())) +
+                    " Name a run directory that holds one (--run.dir), or train first.");
+  for (const PassedOver& bad : passed_over) log.warning(text_of(store, bad));
   return reader;
 }
 

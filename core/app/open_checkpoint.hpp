@@ -10,6 +10,8 @@
 
 namespace nsp {
 
+class World;
+
 struct CheckpointPath {
   std::string folder;  // that holds step folders
   int64_t step = -1;   // -1: the newest good one
@@ -19,14 +21,23 @@ CheckpointPath checkpoint_path(const std::string& path);
 
 // What of a checkpoint must have its checksums before it is taken: all of it to resume, the weights to use the model.
 enum class Needed { everything, model };
-// Empty, or what is wrong.
-std::string damage_of(CheckpointReader& reader, Needed needed);
 
-// The newest checkpoint that is good; nullptr if there is none. passed_over: a line for each newer one that is not.
-std::unique_ptr<CheckpointReader> newest_good(CheckpointStore& store, Needed needed, std::vector<std::string>& passed_over);
+struct PassedOver {
+  int64_t step = 0;
+  std::string why;
+};
+std::string text_of(CheckpointStore& store, const PassedOver& bad);
+
+// The first of `steps` that is good, opened; nullptr if none is. passed_over: those before it.
+// world: collective over its ranks, and steps are the same on all; each reads a share of the checkpoint, in slices of seconds, so that
+// none waits longer for the others however large it is (comm.timeout). nullptr: this process alone.
+std::unique_ptr<CheckpointReader> first_good(World* world, CheckpointStore& store, const std::vector<int64_t>& steps, Needed needed,
+                                             std::vector<PassedOver>& passed_over);
+// The steps of a store, the newest first.
+std::vector<int64_t> newest_first(CheckpointStore& store);
 
 // For the model in it: the checkpoint of a step folder, or the newest good one of a run directory; what is passed over is a warning.
-// Error(input) if there is none.
-std::unique_ptr<CheckpointReader> open_checkpoint(const std::string& path, Log& log);
+// Error(input) if there is none. world: as above; rank 0 chooses the steps to look at.
+std::unique_ptr<CheckpointReader> open_checkpoint(World* world, const std::string& path, Log& log);
 
 }  // namespace nsp

@@ -91,32 +91,6 @@ void RunDirectory::beat() {
 
 namespace {
 
-// Rank 0: the step to go on from, -1 for a new run.
-int64_t choose_step(Session& session, CheckpointStore& store, const std::string& place, const std::string& resume, int64_t named_step) {
-  if (named_step >= 0) {
-    if (const std::string damage = damage_of(*store.open(named_step), Needed::everything); !damage.empty())
-      throw Error(ErrorKind::input, damage);
-    return named_step;
-  }
-  const std::vector<int64_t> steps = store.list();
-  if (resume == "never") {
-    if (steps.empty()) return -1;
-    throw Error(ErrorKind::usage, "run.resume = never, and " + place +
-                                      " holds checkpoints. A new run would overwrite them. Choose another --run.dir, or move them away.");
-  }
-  std::vector<std::string> passed_over;
-  const std::unique_ptr<CheckpointReader> reader = newest_good(store, Needed::everything, passed_over);
-  for (const std::string& line : passed_over) session.log().warning(line);
-  if (reader) return reader->step();
-  if (!steps.empty())
-    throw Error(ErrorKind::input, "none of the " + std::to_string(steps.size()) + " checkpoints in " + place +
-                                      " can be used (see above). Restore one from a copy, or choose another --run.dir to start anew.");
-  if (resume != "auto")
-    throw Error(ErrorKind::input,
-                "run.resume = " + resume + " holds no checkpoint. It names what the run goes on from. Correct the path, or leave it out.");
-  return -1;
-}
-
 // Rank 0: what the run leaves behind when it goes on from a checkpoint that is not the last.
 void warn_of_later_steps(Session& session, const RunDirectory& directory, int64_t step) {
   std::string later;
@@ -134,22 +108,25 @@ ResumePoint find_resume_point(Session& session, World& world, const RunDirectory
   const bool named = resume != "auto" && resume != "never";
   const CheckpointPath place = named ? checkpoint_path(resume) : CheckpointPath{directory.checkpoints(), -1};
   Hdf5Store store(place.folder);
-  int64_t step = -1;
-  std::string failure;
-  if (world.rank() == 0) {
-    try {
-      step = choose_step(session, store, resume == "never" ? directory.path() : place.folder, resume, place.step);
-    } catch (const Error& e) {
-      failure = e.what();
-      step = e.kind() == ErrorKind::usage ? -2 : -3;
-    }
+  const std::vector<int64_t> steps = world.of_first_rank(place.step >= 0 ? std::vector<int64_t>{place.step} : newest_first(store));
+  if (resume == "never") {
+    if (steps.empty()) return {};
+    throw Error(ErrorKind::usage, "run.resume = never, and " + directory.path() +
+                                      " holds checkpoints. A new run would overwrite them. Choose another --run.dir, or move them away.");
   }
-  if (step >= 0) warn_of_later_steps(session, directory, step);
-  broadcast_now(world.comm(), world.wait(), &step, sizeof step, 0);
-  world.agree(step == -2 ? ErrorKind::usage : ErrorKind::input, failure);
+  if (steps.empty() && named)
+    throw Error(ErrorKind::input,
+                "run.resume = " + resume + " holds no checkpoint. It names what the run goes on from. Correct the path, or leave it out.");
   ResumePoint out;
-  if (step < 0) return out;
-  out.reader = store.open(step);
+  std::vector<PassedOver> passed_over;
+  out.reader = first_good(&world, store, steps, Needed::everything, passed_over);
+  if (!out.reader && place.step >= 0) throw Error(ErrorKind::input, passed_over.front().why);
+  for (const PassedOver& bad : passed_over) session.log().warning(text_of(store, bad));
+  if (!out.reader && !steps.empty())
+    throw Error(ErrorKind::input, "none of the " + std::to_string(steps.size()) + " checkpoints in " + place.folder +
+                                      " can be used (see above). Restore one from a copy, or choose another --run.dir to start anew.");
+  if (!out.reader) return out;
+  if (world.rank() == 0) warn_of_later_steps(session, directory, out.reader->step());
   const auto it = out.reader->attributes().find("config");
   if (it != out.reader->attributes().end()) out.config = read_stored(it->second);
   return out;

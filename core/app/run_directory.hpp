@@ -39,8 +39,8 @@ struct ResumePoint {
   std::unique_ptr<CheckpointReader> reader;
   StoredValues config;  // of the run that wrote it
 };
-// Collective. resume: the value of run.resume. Every checkpoint is verified by rank 0 before it is taken; a bad one is reported
-// and the one before it tried.
+// Collective. resume: the value of run.resume. All ranks together verify a checkpoint before it is taken; a bad one is reported and
+// the one before it tried.
 ResumePoint find_resume_point(Session& session, World& world, const RunDirectory& directory, const std::string& resume);
 
 }  // namespace nsp

@@ -52,13 +52,27 @@ void World::close() {
   (*provider_)->close();
 }
 
-void World::agree(ErrorKind kind, const std::string& failure) {
+std::string World::first_failure(const std::string& failure) {
   constexpr int64_t length = 2048;
   std::vector<char> own(length, 0);
   std::memcpy(own.data(), failure.data(), std::min<std::size_t>(failure.size(), length - 1));
   const std::vector<char> all = gather_now(*comm_, wait_, own.data(), length);
   for (int r = 0; r < comm_->size(); ++r)
-    if (const char* text = &all[static_cast<std::size_t>(r * length)]; *text != 0) throw Error(kind, text);
+    if (const char* text = &all[static_cast<std::size_t>(r * length)]; *text != 0) return text;
+  return "";
+}
+
+std::vector<int64_t> World::of_first_rank(std::vector<int64_t> numbers) {
+  auto count = static_cast<int64_t>(numbers.size());
+  broadcast_now(*comm_, wait_, &count, sizeof count, 0);
+  numbers.resize(static_cast<std::size_t>(count));
+  if (count > 0) broadcast_now(*comm_, wait_, numbers.data(), count * static_cast<int64_t>(sizeof(int64_t)), 0);
+  return numbers;
+}
+
+void World::agree(ErrorKind kind, const std::string& failure) {
+  const std::string text = first_failure(failure);
+  if (!text.empty()) throw Error(kind, text);
 }
 
 RankDevice open_device(Session& session, World& world, bool measure_peak, int stored_threads) {

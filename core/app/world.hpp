@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "comm/ring.hpp"
 #include "comm/watchdog.hpp"
@@ -30,6 +31,10 @@ class World {
   const HostInfo& host() const { return host_; }
   // Shuts the transport down; the last act of a rank.
   void close();
+  // The text of the first rank that has one, on every rank; empty if none has. Collective.
+  std::string first_failure(const std::string& failure);
+  // The numbers of rank 0, on every rank. Collective.
+  std::vector<int64_t> of_first_rank(std::vector<int64_t> numbers);
   // Throws on every rank the same Error if any rank has a failure text; the text of the first one.
   void agree(ErrorKind kind, const std::string& failure);
 

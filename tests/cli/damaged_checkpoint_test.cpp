@@ -106,6 +106,20 @@ TEST(DamagedMoments, KeepNobodyFromUsingTheModel) {
   EXPECT_TRUE(run("$NSP --run.dir " + dir + " --train.threads 1 --train.steps 6").contains("resumed from step 2 "));
 }
 
+// Each rank looks at a share of the pieces; what any of them finds counts for all.
+TEST(DamagedMoments, AreFoundWhicheverRankLooksAtThem) {
+  for (const char* tensor :
+       {"/state/adamw.m/blocks.0.ln1.weight", "/state/adamw.v/blocks.0.mlp.fc.weight", "/state/adamw.v/head.ln.bias"}) {
+    const TempFolder folder;
+    const std::string dir = two_ranks_run(folder);
+    flip_in_tensor(dir, 4, tensor);
+    const Said resumed = run("mpirun -np 3 $NSP --run.dir " + dir + " --train.threads 1 --train.steps 6");
+    EXPECT_EQ(resumed.code, 0) << resumed.out;
+    EXPECT_EQ(resumed.count("step_00000004 cannot be used and is passed over"), 1) << resumed.out;
+    EXPECT_TRUE(resumed.contains(std::string("'") + tensor + "'") && resumed.contains("resumed from step 2 ")) << resumed.out;
+  }
+}
+
 TEST(DamagedCheckpoints, AllOfThemAreAnErrorThatSaysSo) {
   const TempFolder folder;
   const std::string dir = two_ranks_run(folder);
