@@ -116,5 +116,27 @@ TEST(Bf16Numbers, RoundToTheNearestAndKeepNaN) {
   EXPECT_EQ(std::bit_cast<uint32_t>(from_bf16(0xc049)), 0xc0490000u);
 }
 
+// A bit of a master that no bf16 weight shows: the comparison of weights over the ranks finds it all the same.
+TEST(Bf16Weights, ADamagedMasterIsFound) {
+  LocalSettings s = unpadded(2, 1);
+  s.train.steps = 3;
+  s.train.verify_every = 1;
+  run_local(s);  // nothing is wrong so far
+  s.on_step = [](TrainParts& parts, int64_t t) {
+    if (parts.rank != 1 || t != 1) return;
+    Range one = parts.owned().back();
+    one.hi = one.lo + 1;
+    auto* bits = static_cast<uint32_t*>(parts.arena.view(parts.master, one).data());
+    *bits ^= 1;
+  };
+  try {
+    run_local(s);
+    FAIL() << "the run went on";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::inconsistent) << e.what();
+    EXPECT_NE(std::string(e.what()).find("at step 2"), std::string::npos) << e.what();
+  }
+}
+
 }  // namespace
 }  // namespace nsp::test
