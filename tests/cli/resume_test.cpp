@@ -8,8 +8,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <random>
+#include <string>
 #include <thread>
 
+#include "nsp/bf16.hpp"
 #include "tests/cli/command.hpp"
 #include "tests/cli/processes.hpp"
 #include "tests/cli/run_files.hpp"
@@ -61,10 +63,21 @@ void expect_stopped_and_goes_on(const Said& stopped, const std::string& command,
   losses(run_dir, steps);
 }
 
+// The weights of a bf16 run in its checkpoint are the fp32 masters, and not what bf16 leaves of them.
+void expect_masters(const Tensors& tensors) {
+  int weights = 0;
+  for (const auto& [name, values] : tensors) {
+    if (name.rfind("/model/", 0) != 0 && name.find("/weights/") == std::string::npos) continue;
+    ++weights;
+    EXPECT_TRUE(std::any_of(values.begin(), values.end(), [](float x) { return from_bf16(to_bf16(x)) != x; })) << name << " is in bf16";
+  }
+  EXPECT_GE(weights, 28);
+}
+
 struct Setting {
   const char* name;
   int ranks;
-  const char* options;
+  std::string options;
 };
 
 class Killed : public testing::TestWithParam<Setting> {
@@ -110,8 +123,11 @@ TEST_P(Killed, GoesOnBitForBit) {
   EXPECT_FALSE(again.contains("plan differs")) << again.out;
   EXPECT_EQ(records(run_dir, "resume").size(), 1u);
   EXPECT_EQ(losses(run_dir, steps), losses(whole, steps));
+  const std::vector<std::string> lines = records(whole, "step");
+  EXPECT_LT(number(lines.back(), "loss"), number(lines.front(), "loss"));
   const Tensors expected = read_checkpoint(whole, steps), found = read_checkpoint(run_dir, steps);
   EXPECT_GE(expected.size(), 3 * 28u);  // weights and two moments of 28 tensors
+  if (GetParam().options.find("bf16") != std::string::npos) expect_masters(expected);
   EXPECT_EQ(differences(expected, found), "");
   EXPECT_EQ(read_scalars(whole, steps), read_scalars(run_dir, steps));
 }
@@ -120,7 +136,9 @@ INSTANTIATE_TEST_SUITE_P(
     Resume, Killed,
     testing::Values(Setting{"DdpDegree1", 2, "--plugins ddp"}, Setting{"DdpDegree2", 4, "--plugins ddp,autosp --autosp.degree 2"},
                     Setting{"DeslocDegree1", 2, "--plugins desloc --desloc.kx 3 --desloc.ku 9 --desloc.kv 18"},
-                    Setting{"DeslocDegree2", 4, "--plugins desloc,autosp --autosp.degree 2 --desloc.kx 3 --desloc.ku 9 --desloc.kv 18"}),
+                    Setting{"DeslocDegree2", 4, "--plugins desloc,autosp --autosp.degree 2 --desloc.kx 3 --desloc.ku 9 --desloc.kv 18"},
+                    Setting{"Bf16DdpDegree2", 2, "--plugins ddp,autosp --autosp.degree 2 --train.dtype bf16"},
+                    Setting{"Bf16DeslocDegree1", 2, "--plugins desloc --desloc.kx 3 --desloc.ku 9 --desloc.kv 18 --train.dtype bf16"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 // Until a checkpoint is being written: its folder is there, and the manifest that completes it is not.
