@@ -28,7 +28,7 @@ Inference::Inference(Session& session, World& world, const InferenceNeeds& needs
   model_ = std::make_unique<Transformer>(parse_spec(attributes.count("model") ? attributes.at("model") : ""));
   device_ = open_device(session, world, false);
   plan(needs);
-  require_ops(world, *device_.device, spec(), planned_.plan.dtype, false);
+  require_ops(world, *device_.device, spec(), planned_.plan.dtype, nullptr);
   policies_ = std::make_unique<Session::PolicySet>(session.create_default_policies());  // nothing is trained here
   require_fit(check_memory(planned_.plan, planned_.kinds, device_.topology), advice);
   job_ = std::make_unique<Job>(planned_, world.comm().size(), world.comm(), *device_.device, *model_, policies_->refs(), world.wait(),

@@ -217,7 +217,7 @@ class TrainRun {
     const std::string report = plan_report(planned, model);
     log_.info(report);
     compare_plan(planned);
-    require_ops(world_, *device_.device, source_.spec, planned.plan.dtype, true);
+    require_ops(world_, *device_.device, source_.spec, planned.plan.dtype, &policies.optimizer);
     if (world_.host().memory_limited && !all_fit(planned.checks))
       log_.warning("a control group limits this host's ranks to " + byte_text(world_.host().memory_total) + " of memory");
     require_fit_or_advise(session_, planned, q, model, policies);

@@ -120,10 +120,10 @@ RankDevice open_device(Session& session, World& world, bool measure_peak, int st
   return out;
 }
 
-void require_ops(World& world, const Device& device, const ModelSpec& spec, DType dtype, bool trains) {
+void require_ops(World& world, const Device& device, const ModelSpec& spec, DType dtype, const Optimizer* optimizer) {
   std::string refusal;
   try {
-    check_ops(device, spec, dtype, trains);
+    check_ops(device, spec, dtype, optimizer);
   } catch (const Error& e) {
     refusal = e.what();
   }

@@ -13,6 +13,7 @@
 #include "core/discover/topology.hpp"
 #include "core/model/spec.hpp"
 #include "nsp/communicator.hpp"
+#include "nsp/optimizer.hpp"
 
 namespace nsp {
 
@@ -60,7 +61,8 @@ struct RankDevice {
 // 0 = none; it holds unless train.threads is given or this rank may use fewer cores now.
 RankDevice open_device(Session& session, World& world, bool measure_peak, int stored_threads = 0);
 
-// Collective: ranks may have different backends. Error(plugin) on all of them if one lacks an op of the model (core/plan/op_support.hpp).
-void require_ops(World& world, const Device& device, const ModelSpec& spec, DType dtype, bool trains);
+// Collective: ranks may have different backends. Error(plugin) on all of them if one lacks an op of the model or of the optimizer
+// (check_ops in core/plan/op_support.hpp).
+void require_ops(World& world, const Device& device, const ModelSpec& spec, DType dtype, const Optimizer* optimizer);
 
 }  // namespace nsp

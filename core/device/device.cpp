@@ -33,6 +33,20 @@ std::string field_text(const char (&field)[N]) {
   return std::string(field, strnlen(field, N));
 }
 
+// An op may lie beyond the end of an older module's table: then nothing of it may be read.
+bool has(const nsp_op_table& ops, nsp_op op) {
+  switch (op) {
+#define NSP_OP_CASE(name, tensors) \
+  case NSP_OP_##name:              \
+    return offsetof(nsp_op_table, name) + sizeof ops.name <= ops.size && ops.name != nullptr;
+    NSP_OP_LIST(NSP_OP_CASE)
+#undef NSP_OP_CASE
+    case NSP_OP_COUNT:
+      break;
+  }
+  return false;
+}
+
 }  // namespace
 
 Device::Device(const nsp_backend* table, const std::string& name, int index, int threads) : table_(table), name_(name) {
@@ -85,7 +99,7 @@ DeviceInfo Device::info() const {
 }
 
 bool Device::supports(nsp_op op, DType dtype) const {
-  return table_->supports(device_, op, static_cast<int32_t>(dtype)) != 0;
+  return has(*table_->ops, op) && table_->supports(device_, op, static_cast<int32_t>(dtype)) != 0;
 }
 
 void Device::check(nsp_status status, const char* what) const {

@@ -53,6 +53,9 @@ class Lookahead final : public Optimizer {
   // AdamW reads 4 and writes 3 values of 4 bytes; a cycle adds a copy (2) and an interpolation (3).
   double bytes_per_parameter() const override { return 4.0 * (7.0 + 5.0 / static_cast<double>(k_)); }
 
+  // What step() calls, now or later: a backend without it is refused before the run starts.
+  std::vector<nsp_op> ops() const override { return {NSP_OP_adamw, NSP_OP_copy, NSP_OP_lerp}; }
+
  private:
   Ops::AdamwScalars adamw_scalars(Role role, const StepScalars& scalars) const {
     const bool decays = role == Role::matrix || role == Role::embedding;

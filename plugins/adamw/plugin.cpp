@@ -52,6 +52,7 @@ class Adamw : public Optimizer {
   }
   // Reads weight, gradient and both moments, writes all but the gradient.
   double bytes_per_parameter() const override { return 7 * 4.0; }
+  std::vector<nsp_op> ops() const override { return {NSP_OP_adamw}; }
 
  private:
   const double beta1_, beta2_, eps_, weight_decay_;

@@ -40,6 +40,7 @@ class Sgd : public Optimizer {
   }
   // Reads weight, gradient and momentum, writes all but the gradient.
   double bytes_per_parameter() const override { return (momentum_ == 0.0 ? 3 : 5) * 4.0; }
+  std::vector<nsp_op> ops() const override { return {NSP_OP_sgd}; }
 
  private:
   [[noreturn]] static void refuse(const std::string& name, double value, const std::string& range) {

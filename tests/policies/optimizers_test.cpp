@@ -1,11 +1,13 @@
 // adamw and sgd against the same rules in double precision, on the CPU backend.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "nsp/optimizer.hpp"
 #include "tests/policies/plugin_object.hpp"
 #include "tests/policies/ranks.hpp"
+#include "tests/support/toy_backend.hpp"
 
 namespace nsp::test {
 namespace {
@@ -80,6 +82,39 @@ Numbers sgd_in_double(double momentum, bool nesterov, double decay) {
 void expect_near(const std::vector<float>& result, const Numbers& expected) {
   ASSERT_EQ(result.size(), expected.size());
   for (std::size_t i = 0; i < result.size(); ++i) ASSERT_NEAR(result[i], expected[i], 2e-6) << "element " << i;
+}
+
+// Steps on a backend that has nothing but the ops that the optimizer names, and on one that lacks one of these.
+void expect_it_calls_what_it_names(const PluginObject<Optimizer>& optimizer) {
+  const std::vector<nsp_op> named = optimizer->ops();
+  ASSERT_FALSE(named.empty());
+  const auto step = [&](const std::vector<nsp_op>& there) {
+    nsp_op_table ops = *toy_backend()->ops;
+#define NSP_OP_ABSENT(name, tensors) \
+  if (std::count(there.begin(), there.end(), NSP_OP_##name) == 0) ops.name = nullptr;
+    NSP_OP_LIST(NSP_OP_ABSENT)
+#undef NSP_OP_ABSENT
+    nsp_backend table = *toy_backend();
+    table.ops = &ops;
+    Device device(&table, "toy", 0, 1);
+    Stream stream(device);
+    const Buffer values(device, n * 4, MemoryKind::device, "values");
+    const TensorView view(values.data(), DType::f32, {n});
+    const std::vector<TensorView> states(optimizer->declare().size(), view);
+    for (int count = 1; count <= 10; ++count) optimizer->step(Ops(stream), {{0, 0, n}, Role::matrix, view, view, states}, {.count = count});
+  };
+  EXPECT_NO_THROW(step(named));
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    std::vector<nsp_op> fewer = named;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    EXPECT_THROW(step(fewer), Error) << "op " << named[i] << " is never called";
+  }
+}
+
+TEST(Optimizers, NameTheOpsThatTheyCall) {
+  expect_it_calls_what_it_names(PluginObject<Optimizer>(nsp_builtin_optimizer_adamw));
+  expect_it_calls_what_it_names(PluginObject<Optimizer>(nsp_plugin));
+  expect_it_calls_what_it_names(PluginObject<Optimizer>(nsp_plugin, {{"momentum", "0"}}));
 }
 
 TEST(Adamw, EqualsTheRuleInDouble) {

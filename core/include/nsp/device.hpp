@@ -88,7 +88,7 @@ class Device {
   Device& operator=(const Device&) = delete;
   DeviceInfo info() const;
   bool host_addressable() const noexcept { return host_addressable_; }
-  bool supports(nsp_op op, DType dtype) const;
+  bool supports(nsp_op op, DType dtype) const;  // the op is in the table, and the backend has it in this dtype
   const std::string& name() const noexcept { return name_; }
   const nsp_backend& table() const noexcept { return *table_; }
   nsp_device* handle() const noexcept { return device_; }

@@ -37,6 +37,9 @@ class Optimizer {
   virtual void step(const Ops& ops, const OptimizerPiece& piece, const StepScalars& scalars) = 0;
   // Bytes read and written per parameter by step(), for the plan's and the log's estimate of time.
   virtual double bytes_per_parameter() const = 0;
+  // Every op that step() may call, all in fp32. Asked before anything is allocated: a backend without one of them is refused then. One
+  // that is not named is missed in the step that calls it.
+  virtual std::vector<nsp_op> ops() const { return {}; }
 };
 
 }  // namespace nsp
