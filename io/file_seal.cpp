@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "io/durable.hpp"
-#include "io/xxhash64.hpp"
+#include "nsp/xxhash64.hpp"
 
 namespace nsp {
 namespace {
@@ -44,7 +44,7 @@ bool hash_file(int fd, uint64_t bytes, XxHash64& hash, const h5::Check& check) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) check.fail(errno_text(errno));
     if (got == 0) return false;
-    hash.update(block.data(), static_cast<std::size_t>(got));
+    hash.add(block.data(), static_cast<std::size_t>(got));
     at += static_cast<uint64_t>(got);
   }
   return true;
@@ -65,7 +65,7 @@ void seal_file(const std::string& path, const h5::Check& check) {
   seal.bytes = size_of_file(file.get(), check);
   XxHash64 hash;
   if (!hash_file(file.get(), seal.bytes, hash, check)) check.fail("it was cut while it was written");
-  seal.checksum = hash.digest();
+  seal.checksum = hash.value();
   for (std::size_t done = 0; done < sizeof seal;) {
     const ssize_t wrote =
         ::pwrite(file.get(), reinterpret_cast<const char*>(&seal) + done, sizeof seal - done, static_cast<off_t>(seal.bytes + done));
@@ -84,7 +84,7 @@ void check_seal(const std::string& path, const h5::Check& check) {
   if (got != static_cast<ssize_t>(sizeof seal) || std::memcmp(seal.word, magic, sizeof magic) != 0 || seal.bytes != size - sizeof seal)
     check.fail("its seal is missing at the end, so it was cut or written by another version of nsp");
   XxHash64 hash;
-  if (!hash_file(file.get(), seal.bytes, hash, check) || hash.digest() != seal.checksum) check.fail("its checksum differs");
+  if (!hash_file(file.get(), seal.bytes, hash, check) || hash.value() != seal.checksum) check.fail("its checksum differs");
 }
 
 }  // namespace nsp

@@ -8,7 +8,7 @@
 #include "io/manifest.hpp"
 #include "io/piece_index.hpp"
 #include "io/step_folder.hpp"
-#include "io/xxhash64.hpp"
+#include "nsp/xxhash64.hpp"
 
 namespace nsp {
 namespace {

@@ -7,7 +7,7 @@
 #include "io/boxes.hpp"
 #include "io/file_seal.hpp"
 #include "io/step_folder.hpp"
-#include "io/xxhash64.hpp"
+#include "nsp/xxhash64.hpp"
 
 namespace nsp {
 namespace {
@@ -47,16 +47,16 @@ uint64_t checksum_of(const Manifest& m, const std::vector<PieceRecord>& pieces) 
   XxHash64 hash;
   auto feed = [&hash](const std::string& text) {
     const uint64_t bytes = text.size();
-    hash.update(&bytes, sizeof bytes);
-    hash.update(text.data(), text.size());
+    hash.add(&bytes, sizeof bytes);
+    hash.add(text.data(), text.size());
   };
-  hash.update(&m.step, sizeof m.step);
+  hash.add(&m.step, sizeof m.step);
   feed(m.run);
   feed(m.written);
   for (const auto& [key, text] : m.attributes) feed(key), feed(text);
   const std::vector<char> records = serialize(pieces);
-  hash.update(records.data(), records.size());
-  return hash.digest();
+  hash.add(records.data(), records.size());
+  return hash.value();
 }
 
 // Tensors by name and pieces as columns, so that a reader without nsp can use them (numpy: five arrays).

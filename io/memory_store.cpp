@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "io/piece_reader.hpp"
-#include "io/xxhash64.hpp"
+#include "nsp/xxhash64.hpp"
 
 namespace nsp {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "io/xxhash64.hpp"
+#include "nsp/xxhash64.hpp"
 
 namespace nsp {
 namespace {
@@ -69,18 +69,18 @@ void PieceReader::read_checked(std::size_t i, int64_t lo, int64_t count, char* o
   XxHash64 hash;
   if (count == piece.count) {
     read(piece, 0, count, out);
-    hash.update(out, static_cast<std::size_t>(count * size));
+    hash.add(out, static_cast<std::size_t>(count * size));
   } else {
     std::vector<char> block(static_cast<std::size_t>(std::min(block_elements, piece.count) * size));
     for (int64_t at = 0; at < piece.count; at += block_elements) {
       const int64_t n = std::min(block_elements, piece.count - at);
       read(piece, at, n, block.data());
-      hash.update(block.data(), static_cast<std::size_t>(n * size));
+      hash.add(block.data(), static_cast<std::size_t>(n * size));
       const int64_t from = std::max(at, lo), to = std::min(at + n, lo + count);
       if (from < to) std::memcpy(out + (from - lo) * size, block.data() + (from - at) * size, static_cast<std::size_t>((to - from) * size));
     }
   }
-  if (hash.digest() != piece.checksum)
+  if (hash.value() != piece.checksum)
     throw Error(ErrorKind::input,
                 "checkpoint " + where_ + " is damaged: " + describe(piece) +
                     " is not what was written. Its checksum differs. Use an earlier checkpoint, and check the file system.");

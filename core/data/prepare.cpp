@@ -8,13 +8,13 @@
 #include <sstream>
 #include <utility>
 
-#include "core/data/content_hash.hpp"
 #include "core/data/document_reader.hpp"
 #include "core/data/file_search.hpp"
 #include "core/data/split_writer.hpp"
 #include "core/data/staged_folder.hpp"
 #include "core/data/survey.hpp"
 #include "nsp/error.hpp"
+#include "nsp/xxhash64.hpp"
 
 namespace nsp {
 namespace {
@@ -108,7 +108,7 @@ class Preparation {
 
   // Reads the documents of one file once more; `at` counts documents over all files.
   void read_again(const TextFileFacts& file, std::size_t& at, const Piece& piece) const {
-    ContentHash hash(options_.seed);
+    XxHash64 hash(options_.seed);
     const std::size_t end = at + static_cast<std::size_t>(file.documents);
     bool any = false;
     const auto take = [&](std::string_view text, bool ends) {
@@ -119,7 +119,7 @@ class Preparation {
       if (any) piece(text, begins, ends);
       if (!ends) return;
       if (any && hash.value() != survey_.hashes[at++]) changed(file.path);
-      hash = ContentHash(options_.seed);
+      hash = XxHash64(options_.seed);
       any = false;
     };
     read_documents(file.path, options_.text_key, take, [&](std::size_t bytes) { meter_.add(static_cast<int64_t>(bytes)); });

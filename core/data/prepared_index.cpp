@@ -88,7 +88,7 @@ void list_shards(std::ostream& out, const char* section, const std::vector<Prepa
 }  // namespace
 
 std::string PreparedIndex::fingerprint() const {
-  ContentHash hash;
+  XxHash64 hash;
   for (const auto* split : {&train, &val}) {
     hash.add(split->size());
     for (const PreparedShard& shard : *split) {

@@ -9,8 +9,8 @@
 #include <thread>
 #include <utility>
 
-#include "core/data/content_hash.hpp"
 #include "core/data/document_reader.hpp"
+#include "nsp/xxhash64.hpp"
 
 namespace nsp {
 namespace {
@@ -26,7 +26,7 @@ FileSurvey survey_file(const std::string& path, const SurveyOptions& options, co
   FileSurvey out;
   out.content = content_of(path);
   if (out.content != FileContent::text) return out;
-  ContentHash hash(options.seed);
+  XxHash64 hash(options.seed);
   bool any = false;
   const auto piece = [&](std::string_view text, bool ends) {
     hash.add(text.data(), text.size());
@@ -36,7 +36,7 @@ FileSurvey survey_file(const std::string& path, const SurveyOptions& options, co
       out.hashes.push_back(hash.value());
     else
       ++out.empty_documents;
-    hash = ContentHash(options.seed);
+    hash = XxHash64(options.seed);
     any = false;
   };
   read_documents(path, options.text_key, piece, [&](std::size_t bytes) {

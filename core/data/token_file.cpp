@@ -126,7 +126,7 @@ void TokenFile::check_nsp() {
     throw Error(ErrorKind::input, path_ + " has token file version " + std::to_string(version) +
                                       ". This nsp reads version 1. Prepare the "
                                       "text again with this nsp, or use a newer nsp.");
-  ContentHash hash;
+  XxHash64 hash;
   hash.add(data_, token_header_bytes - 8);
   facts_.token_bytes = load<uint32_t>(data_ + 12);
   facts_.vocabulary = load<int64_t>(data_ + 16);
@@ -197,7 +197,7 @@ void TokenFile::out_of_range(int64_t index, int64_t token, int64_t vocabulary) c
 
 void TokenFile::verify() const {
   if (facts_.llmc) return;
-  ContentHash hash;
+  XxHash64 hash;
   hash.add(data_ + token_header_bytes, bytes_ - token_header_bytes);
   if (hash.value() != facts_.checksum)
     throw Error(ErrorKind::input, path_ + " is damaged: its content has checksum " + hash_text(hash.value()) + ", its header says " +
@@ -218,7 +218,7 @@ void TokenFile::verify() const {
 }
 
 uint64_t TokenFile::identity() const {
-  ContentHash hash;
+  XxHash64 hash;
   hash.add(static_cast<uint64_t>(facts_.tokens));
   if (!facts_.llmc) {
     hash.add(facts_.checksum);

@@ -25,7 +25,7 @@ std::array<unsigned char, token_header_bytes> header_of(const TokenFileFacts& fa
   store<int64_t>(header.data() + 40, facts.original_bytes);
   store<uint64_t>(header.data() + 48, facts.checksum);
   std::memcpy(header.data() + 64, facts.tokenizer.data(), facts.tokenizer.size());
-  ContentHash hash;
+  XxHash64 hash;
   hash.add(header.data(), header.size() - 8);
   store<uint64_t>(header.data() + header.size() - 8, hash.value());
   return header;

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/data/content_hash.hpp"
 #include "core/data/output_file.hpp"
 #include "core/data/token_file.hpp"
+#include "nsp/xxhash64.hpp"
 
 namespace nsp {
 
@@ -27,7 +27,7 @@ class TokenFileWriter {
   void put(const void* data, std::size_t bytes);
   OutputFile file_;
   TokenFileFacts facts_;
-  ContentHash hash_;
+  XxHash64 hash_;
   std::vector<uint64_t> starts_;
 };
 

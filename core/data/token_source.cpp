@@ -151,7 +151,7 @@ std::unique_ptr<TokenSource> together(std::vector<TokenStream> streams, const st
 TokenSource::TokenSource(std::vector<TokenStream> streams, std::vector<CorpusShare> corpora, int64_t context, bool interleaved)
     : streams_(std::move(streams)), corpora_(std::move(corpora)), begins_{0}, context_(context) {
   NSP_REQUIRE(!streams_.empty() && streams_.size() == corpora_.size(), "a source has corpora, each a stream");
-  ContentHash hash;
+  XxHash64 hash;
   int64_t tokens = 0, original = 0;
   for (std::size_t c = 0; c < streams_.size(); ++c) {
     begins_.push_back(begins_.back() + streams_[c].samples());

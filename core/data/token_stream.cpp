@@ -22,7 +22,7 @@ TokenStream::TokenStream(std::vector<TokenFile> files, int64_t context, int64_t 
     : files_(std::move(files)), context_(context), first_(first), samples_(count) {
   NSP_REQUIRE(!files_.empty() && context >= 1 && first >= 0 && count >= 0, "a stream has files and windows");
   NSP_REQUIRE(first + count <= windows_of(files_, context), "the windows of a stream lie in its files");
-  ContentHash hash;
+  XxHash64 hash;
   for (const TokenFile& file : files_) {
     begins_.push_back(tokens_);
     tokens_ += file.facts().tokens;

@@ -5,19 +5,19 @@
 #include <cstring>
 #include <vector>
 
-#include "core/data/content_hash.hpp"
 #include "nsp/error.hpp"
+#include "nsp/xxhash64.hpp"
 #include "tests/fuzz/memory_file.hpp"
 
 namespace {
 
 void mend_checksums(std::vector<uint8_t>& bytes) {
   if (bytes.size() < nsp::token_header_bytes) return;
-  nsp::ContentHash all;
+  nsp::XxHash64 all;
   all.add(bytes.data() + nsp::token_header_bytes, bytes.size() - nsp::token_header_bytes);
   const uint64_t content = all.value();
   std::memcpy(bytes.data() + 48, &content, 8);
-  nsp::ContentHash head;
+  nsp::XxHash64 head;
   head.add(bytes.data(), 248);
   const uint64_t header = head.value();
   std::memcpy(bytes.data() + 248, &header, 8);

@@ -1,4 +1,4 @@
-#include "io/xxhash64.hpp"
+#include "nsp/xxhash64.hpp"
 
 #include <gtest/gtest.h>
 
@@ -23,6 +23,14 @@ TEST(XxHash64, PublishedVectors) {
   EXPECT_EQ(of("Nobody inspects the spammish repetition"), 0xFBCEA83C8A378BF1ULL);
 }
 
+TEST(XxHash64, PublishedVectorsWithASeed) {
+  constexpr uint64_t seed = 2654435761U;
+  const unsigned char one[] = {0};
+  EXPECT_EQ(xxhash64(nullptr, 0, seed), 0xAC75FDA2929B17EFULL);
+  EXPECT_EQ(xxhash64(one, 1), 0xE934A84ADB052768ULL);
+  EXPECT_EQ(xxhash64(one, 1, seed), 0x5014607643A9B4C3ULL);
+}
+
 TEST(XxHash64, BlocksGiveTheSumOfTheWhole) {
   std::vector<unsigned char> data(1000);
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<unsigned char>(i * 131 + 7);
@@ -30,8 +38,8 @@ TEST(XxHash64, BlocksGiveTheSumOfTheWhole) {
     const uint64_t whole = xxhash64(data.data(), length);
     for (std::size_t block : {1u, 3u, 8u, 31u, 32u, 33u, 500u}) {
       XxHash64 hash;
-      for (std::size_t at = 0; at < length; at += block) hash.update(data.data() + at, std::min(block, length - at));
-      EXPECT_EQ(hash.digest(), whole) << length << " in blocks of " << block;
+      for (std::size_t at = 0; at < length; at += block) hash.add(data.data() + at, std::min(block, length - at));
+      EXPECT_EQ(hash.value(), whole) << length << " in blocks of " << block;
     }
   }
 }
