@@ -130,7 +130,7 @@ ModelSpec parse_spec(const std::string& text) {
   return s;
 }
 
-ModelSource model_source(const Config& config, const std::optional<ModelSpec>& resumed, Log& log) {
+ModelSource model_source(World* world, const Config& config, const std::optional<ModelSpec>& resumed, Log& log) {
   ModelSource out;
   if (resumed) {
     out.spec = *resumed;
@@ -157,7 +157,7 @@ ModelSource model_source(const Config& config, const std::optional<ModelSpec>& r
     s.context = out.llmc->context;
     out.spec = s.completed();
   } else if (std::filesystem::is_directory(init)) {
-    out.checkpoint = open_checkpoint(nullptr, init, log);
+    out.checkpoint = open_checkpoint(world, init, log);
     const auto it = out.checkpoint->attributes().find("model");
     out.spec = parse_spec(it == out.checkpoint->attributes().end() ? "" : it->second);
   } else {

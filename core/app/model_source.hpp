@@ -16,6 +16,8 @@
 
 namespace nsp {
 
+class World;
+
 struct ModelSource {
   ModelSpec spec;
   std::optional<LlmcModel> llmc;
@@ -26,7 +28,8 @@ struct ModelSource {
 
 // Error(usage): what was given disagrees with the file or the family, or sizes that cannot be. Error(input): the file cannot be used.
 // resumed: weights come from a checkpoint of this run anyway, so the file is not opened and the sizes are the stored ones.
-ModelSource model_source(const Config& config, const std::optional<ModelSpec>& resumed, Log& log);
+// world: collective over its ranks, which look for a good checkpoint together (open_checkpoint); nullptr: this process alone.
+ModelSource model_source(World* world, const Config& config, const std::optional<ModelSpec>& resumed, Log& log);
 
 // A spec as one line of "key=value", for the checkpoint; and back, also from lines of earlier versions, which have fewer keys.
 std::string spec_text(const ModelSpec& spec);

@@ -60,7 +60,7 @@ int run_plan(Session& session) {
   session.configure({});
   const Session::PolicySet set = session.create_policies();
   const Policies policies = set.refs();
-  const ModelSource source = model_source(session.config(), {}, session.log());
+  const ModelSource source = model_source(nullptr, session.config(), {}, session.log());
   Transformer model(source.spec);
   const Topology topology = planned_topology(session, read_host());
   const PlanQuestion question = job_question(session.config(), source.spec, topology);

@@ -98,17 +98,6 @@ std::string printable(std::string text) {
   return text;
 }
 
-// Each rank looks by itself for the newest good checkpoint of the run that model.init names, and that run may be going on.
-void compare_init(World& world, const ModelSource& source) {
-  const int64_t own = source.checkpoint ? source.checkpoint->step() : -1;
-  const std::vector<char> all = gather_now(world.comm(), world.wait(), &own, sizeof own);
-  for (std::size_t r = 0; r < all.size() / sizeof own; ++r)
-    if (std::memcmp(&all[r * sizeof own], &own, sizeof own) != 0)
-      throw Error(ErrorKind::input,
-                  "the ranks found different newest checkpoints in the run that model.init names. A job is writing there, or hosts see "
-                  "different files. Name one of its checkpoints, a folder step_ and eight digits.");
-}
-
 class TrainRun {
  public:
   TrainRun(Session& session, World& world)
@@ -125,8 +114,7 @@ class TrainRun {
     log_.info(device_.share.text);
     std::optional<ModelSpec> stored;
     if (from_.reader) stored = parse_spec(from_.reader->attributes().at("model"));
-    source_ = model_source(config, stored, log_);
-    compare_init(world_, source_);
+    source_ = model_source(&world_, config, stored, log_);
     const std::string context = config.section("train").text("context");
     context_ = context == "auto" ? source_.spec.context : parse::integer(context);
     data_ = open_training_data(session_, world_, directory_, source_.spec, context_, !from_.reader);

@@ -6,6 +6,7 @@
 
 #include "io/hdf5_store.hpp"
 #include "tests/cli/bad_input_case.hpp"
+#include "tests/cli/run_files.hpp"
 
 namespace nsp::test {
 namespace {
@@ -118,6 +119,28 @@ TEST(DamagedMoments, AreFoundWhicheverRankLooksAtThem) {
     EXPECT_EQ(resumed.count("step_00000004 cannot be used and is passed over"), 1) << resumed.out;
     EXPECT_TRUE(resumed.contains(std::string("'") + tensor + "'") && resumed.contains("resumed from step 2 ")) << resumed.out;
   }
+}
+
+// Two hosts with a copy each, under the same name; that of the second one is damaged.
+TEST(DamagedCheckpoints, OfModelInitAreFoundByAllRanksTogether) {
+  const TempFolder here, there;
+  const std::string dir = two_ranks_run(here);
+  cut(manifest_of(two_ranks_run(there), 4), 1000);
+  const auto start = [&](const std::string& init, const std::string& out) {
+    return " $NSP" + tiny({{"model.layers", ""},
+                           {"model.hidden", ""},
+                           {"model.heads", ""},
+                           {"model.context", ""},
+                           {"model.init", init},
+                           {"data.path", prepared_data()},
+                           {"train.steps", "1"},
+                           {"run.dir", here / out}});
+  };
+  const Said said = run("mpirun -np 1 -wdir " + here.path() + start("run", "out") + " : -np 1 -wdir " + there.path() + start("run", "out"));
+  ASSERT_EQ(said.code, 0) << said.out;
+  EXPECT_EQ(said.count("step_00000004 cannot be used and is passed over"), 1) << said.out;
+  ASSERT_EQ(run("mpirun -np 2" + start(dir + "/checkpoints/step_00000002", "expected")).code, 0);
+  EXPECT_EQ(losses(here / "out", 1), losses(here / "expected", 1));
 }
 
 TEST(DamagedCheckpoints, AllOfThemAreAnErrorThatSaysSo) {
