@@ -28,6 +28,7 @@ void Scratch::add_block(std::size_t bytes) {
 
 void* Scratch::take(std::size_t bytes) {
   const std::size_t need = rounded(bytes);
+  if (!blocks_.empty() && blocks_.back().used == 0 && blocks_.back().size < need) blocks_.pop_back();  // nobody uses it
   if (blocks_.empty() || blocks_.back().size - blocks_.back().used < need) add_block(need);
   Block& block = blocks_.back();
   void* result = static_cast<char*>(block.memory.get()) + block.used;
@@ -38,7 +39,7 @@ void* Scratch::take(std::size_t bytes) {
 void Scratch::reset() {
   if (blocks_.size() > 1) {  // one block that holds all of it, so that the next op of this size allocates nothing
     std::size_t total = 0;
-    for (const Block& block : blocks_) total += block.size;
+    for (const Block& block : blocks_) total += block.used;
     blocks_.clear();
     add_block(total);
   }

@@ -12,15 +12,17 @@ namespace nsp::cpu::kernels {
 
 namespace {
 
+int32_t position_at(const nsp_tensor& positions, int64_t length, int64_t token) {
+  return static_cast<const int32_t*>(positions.data)[token / length * positions.stride[0] + token % length];
+}
+
 struct Rotation {
   nsp_tensor out, x, positions;
   const double* frequency;
   double direction;
   int64_t length, heads, half;
 
-  int32_t position(int64_t token) const {
-    return static_cast<const int32_t*>(positions.data)[token / length * positions.stride[0] + token % length];
-  }
+  int32_t position(int64_t token) const { return position_at(positions, length, token); }
   // half cosines, then half sines.
   void angles(int32_t position, float* table) const {
     for (int64_t d = 0; d < half; ++d) {
@@ -50,17 +52,18 @@ template <class T>
 void rotate_all(Context& context, const nsp_rope_args& a) {
   const int64_t tokens = a.x.size[0] * a.x.size[1], half = a.x.size[3] / 2;
   if (half == 0 || tokens == 0) return;
-  double* frequency = context.scratch.doubles(static_cast<std::size_t>(half));
+  int32_t first = position_at(a.positions, a.x.size[1], 0), last = first;
+  for (int64_t token = 1; token < tokens; ++token) {
+    const int32_t position = position_at(a.positions, a.x.size[1], token);
+    first = std::min(first, position);
+    last = std::max(last, position);
+  }
+  const int64_t span = static_cast<int64_t>(last) - first + 1;
+  // Frequencies, and behind them the table of each position, half cosines and half sines in float: as many bytes as the frequencies.
+  double* frequency = context.scratch.doubles(static_cast<std::size_t>(half * (span > tokens ? 1 : 1 + span)));
   for (int64_t d = 0; d < half; ++d)
     frequency[d] = std::pow(static_cast<double>(a.theta), -static_cast<double>(d) / static_cast<double>(half));
   const Rotation r{a.out, a.x, a.positions, frequency, a.inverse ? -1.0 : 1.0, a.x.size[1], a.x.size[2], half};
-
-  int32_t first = r.position(0), last = first;
-  for (int64_t token = 1; token < tokens; ++token) {
-    first = std::min(first, r.position(token));
-    last = std::max(last, r.position(token));
-  }
-  const int64_t span = static_cast<int64_t>(last) - first + 1;
   if (span > tokens) {
     parallel_tasks(context, "nsp rope", tokens, 2 * half, [&](int64_t token, float* table) {
       r.angles(r.position(token), table);
@@ -68,7 +71,7 @@ void rotate_all(Context& context, const nsp_rope_args& a) {
     });
     return;
   }
-  float* tables = context.scratch.floats(static_cast<std::size_t>(span * 2 * half));
+  auto* tables = reinterpret_cast<float*>(frequency + half);
   parallel_items("nsp rope angles", span, 80 * half, [=](int64_t i) { r.angles(static_cast<int32_t>(first + i), tables + i * 2 * half); });
   parallel_items("nsp rope", tokens, 4 * half * r.heads,
                  [=](int64_t token) { r.rotate<T>(token, tables + (r.position(token) - first) * 2 * half); });
