@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/app/open_checkpoint.hpp"
+#include "core/plan/kernel_memory.hpp"
 #include "core/tensor/core_states.hpp"
 
 namespace nsp {
@@ -69,6 +70,8 @@ void Inference::plan(const InferenceNeeds& needs) {
   for (const Segment& segment : model_->table().segments()) weights += segment.storage * static_cast<int64_t>(size_of(plan.dtype));
   lines.push_back({"weights", "", "device", weights});
   add_activations(kind.memory, activations);
+  if (const std::vector<int> threads = cpu_threads_by_position(plan, device_.topology); !threads.empty())
+    add_kernels(kind.memory, kernel_memory(spec(), shape, threads.front(), 0, Passes::forward));
   lines.push_back({"data", "", "device", BatchLoader::device_bytes(shape)});
   lines.push_back({"staging: data", "", "pinned", BatchLoader::host_bytes(shape)});
   lines.push_back({"staging: checkpoint", "", "pinned", Checkpointer::staging_bytes()});

@@ -71,6 +71,10 @@ void add_activations(MemoryTable& table, const ActivationPlanner& planner) {
   table.lines.push_back({"scratch (high-water mark)", "", "device", planner.scratch_bytes()});
 }
 
+void add_kernels(MemoryTable& table, int64_t bytes) {
+  table.lines.push_back({"kernels, at most", "", "host", bytes});
+}
+
 std::string position_text(const std::vector<int>& positions) {
   std::string text;
   for (std::size_t i = 0; i < positions.size(); ++i) {

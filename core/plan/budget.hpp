@@ -29,6 +29,7 @@ struct MemoryTable {
 void add_states(MemoryTable& table, const ParamTable& params, const std::vector<StateDecl>& decls, const std::vector<Range>& owned,
                 const LocCache& cache);
 void add_activations(MemoryTable& table, const ActivationPlanner& planner);
+void add_kernels(MemoryTable& table, int64_t bytes);  // core/plan/kernel_memory.hpp
 
 // Positions of a replica that need the same memory, to the figures that are printed.
 struct PositionKind {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/plan/kernel_memory.hpp"
 #include "core/tensor/core_states.hpp"
 
 namespace nsp {
@@ -89,15 +90,23 @@ int64_t communication_staging(int ranks, int64_t elements) {
   return ranks > 1 ? at_once * std::min(window_bytes, (ranks - 1) * 4 * elements) : 0;
 }
 
+// cpu_threads: cpu_threads_by_position().
 MemoryTable count_memory(const PlanQuestion& q, const Planned& planned, Transformer& model, const Policies& p,
-                         const ParallelQuestion& parallel, int position) {
+                         const ParallelQuestion& parallel, const std::vector<int>& cpu_threads, int position) {
   const JobPlan& plan = planned.plan;
   const BatchShape shape = plan.shape(position, planned.head_shares[static_cast<std::size_t>(position)], plan.replica_size > 1);
   ActivationPlanner activations;
   model.plan(activations, shape);
   MemoryTable table;
-  add_states(table, model.table(), planned.states, plan.owned(model.table(), position), p.cache);
+  const std::vector<Range> owned = plan.owned(model.table(), position);
+  add_states(table, model.table(), planned.states, owned, p.cache);
   add_activations(table, activations);
+  if (!cpu_threads.empty()) {
+    int64_t largest_sum = 0;
+    for (const Range& range : owned) largest_sum = std::max(largest_sum, range.size());
+    const int threads = cpu_threads[static_cast<std::size_t>(position)];
+    add_kernels(table, threads == 0 ? 0 : kernel_memory(model.spec(), shape, threads, largest_sum, Passes::forward_and_backward));
+  }
   const auto add = [&](const char* what, const char* tier, int64_t bytes) {
     if (bytes > 0) table.lines.push_back({what, "", tier, bytes});
   };
@@ -115,11 +124,11 @@ MemoryTable count_memory(const PlanQuestion& q, const Planned& planned, Transfor
 
 // Every position's need; those that print alike are one kind.
 std::vector<PositionKind> position_kinds(const PlanQuestion& q, const Planned& planned, Transformer& model, const Policies& p,
-                                         const ParallelQuestion& parallel) {
+                                         const ParallelQuestion& parallel, const std::vector<int>& cpu_threads) {
   std::vector<PositionKind> kinds;
   std::map<std::string, std::size_t> index;
   for (int position = 0; position < planned.plan.replica_size; ++position) {
-    PositionKind own{{position}, count_memory(q, planned, model, p, parallel, position)};
+    PositionKind own{{position}, count_memory(q, planned, model, p, parallel, cpu_threads, position)};
     const auto [it, fresh] = index.try_emplace(memory_text({{{0}, own.memory}}), kinds.size());
     if (fresh) {
       kinds.push_back(std::move(own));
@@ -165,7 +174,7 @@ Planned plan_job(const PlanQuestion& q, Transformer& model, const Policies& p) {
     for (int i = 0; i < out.plan.replica_size; ++i)
       out.head_shares.push_back(p.strategy.head_share(out.plan.parallel, i, spec.heads, spec.kv_heads));
     declare_states(out, p);
-    out.kinds = position_kinds(q, out, model, p, parallel);
+    out.kinds = position_kinds(q, out, model, p, parallel, cpu_threads_by_position(out.plan, topology));
     return out;
   };
   // Where a rank's device memory is its host's, staging there counts against the same room.

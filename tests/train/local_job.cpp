@@ -97,6 +97,7 @@ void run_rank(Shared& shared, Device& device, Communicator& world) {
   const Policies policies{*sync, *strategy, *cache, *optimizer};
   PlanQuestion question;
   question.ranks = s.ranks;
+  question.threads = s.threads;
   question.global_batch = s.global_batch;
   question.micro_batch = s.micro_batch;
   question.context = s.context;
@@ -202,7 +203,7 @@ LocalResult run_local(const LocalSettings& settings) {
       try {
         std::unique_ptr<FakeBackend> fake;
         if (settings.fake_device) fake = make_fake_backend(cpu, uint64_t{1} << 30, 17u + static_cast<unsigned>(r));
-        Device device(fake ? fake->table() : cpu, fake ? "fake" : "cpu", 0, 1);
+        Device device(fake ? fake->table() : cpu, fake ? "fake" : "cpu", 0, settings.threads);
         run_rank(shared, device, *comm);
       } catch (...) {
         failures[static_cast<std::size_t>(r)] = std::current_exception();

@@ -19,6 +19,7 @@ namespace nsp::test {
 
 struct LocalSettings {
   int ranks = 1;
+  int threads = 1;  // of the process; the first job decides
   std::string sync = "ddp", parallel = "dp", optimizer = "adamw";
   std::map<std::string, std::string> options;  // "desloc.kx" -> "4"
   ModelSpec spec;
