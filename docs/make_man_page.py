@@ -12,7 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Every plug-in with options that is not a default, so that --help lists its options as well; one call for each combination.
 PLUGINS = ["desloc,autosp", "sgd"]
-VERBS = ["plan", "prepare", "eval", "generate"]  # those with options of their own
+VERBS = ["plan", "prepare", "eval", "generate", "checkpoint", "plugins", "info"]  # and train, which obeys all keys
 
 
 def roff(text):
@@ -36,6 +36,23 @@ def sections(text):
     return found
 
 
+def obeyed(app, verb):
+    """Keys that a verb obeys beside its own options, as its --help lists them; "section.*" where that is all of one."""
+    all_of, its = dict(sections(help_text(app))), sections(help_text(app, verb))
+    keys = []
+    for title, rows in its:
+        if title == f"options of {verb}" or title not in all_of:
+            continue
+        if title.startswith("plug-in "):
+            if "the options of the plug-ins" not in keys:
+                keys.append("the options of the plug-ins")
+            continue
+        names = [row[0].split()[0].rstrip(",") for row in rows]
+        names = [name for name in names if name not in ("--help", "--version")]
+        keys += [f"--{title}.*"] if title != "general" and len(rows) == len(all_of[title]) else names
+    return keys
+
+
 def page(app):
     merged, seen = [], set()
     texts = [help_text(app, "--plugins", plugins) for plugins in PLUGINS] + [help_text(app, verb) for verb in VERBS]
@@ -56,9 +73,13 @@ def page(app):
         if title == "verbs":
             for name, what in rows:
                 out += [".TP", f"\\fB{roff(name)}\\fR", roff(what)]
+                verb = name.split()[0]
+                if verb in VERBS and obeyed(app, verb):
+                    out += [".br", roff("Obeys " + ", ".join(obeyed(app, verb)) + ".")]
     out += [".SH OPTIONS",
             roff("Every key can also stand in an INI file (--config FILE), as key = value under [section], and in the environment as"),
-            roff("NSP_SECTION_KEY. Later ones win: defaults, preset, checkpoint (on resume), files, environment, command line. Sizes take k, M, G;"),
+            roff("NSP_SECTION_KEY; options of one verb stand on the command line only. Keys that a verb does not obey may be given and change"),
+            roff("nothing. Later ones win: defaults, preset, checkpoint (on resume), files, environment, command line. Sizes take k, M, G;"),
             roff("times take s, m, h. Defaults stand in brackets.")]
     for title, rows in merged:
         if title == "verbs":

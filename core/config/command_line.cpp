@@ -99,7 +99,8 @@ Config CommandLine::resolve_rows(std::vector<OptionRow> rows, Strictness strictn
   for (const File& file : files_) resolver.add_file(file.path, file.entries);
   resolver.add_environment(environment_);
   resolver.add_arguments(arguments_);
-  return resolver.resolve();
+  const Verb verb = named_verb(verb_);
+  return resolver.resolve(strictness == Strictness::all_keys ? &verb : nullptr);
 }
 
 Options CommandLine::core(const std::string& section, const StoredValues& stored) const {

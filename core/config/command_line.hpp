@@ -41,8 +41,9 @@ class CommandLine {
   // Names that --plugins, a file, the environment or the stored run gives.
   std::vector<std::string> plugins(const StoredValues& stored) const;
 
-  // The second pass. stored: values of the checkpoint to resume from, else empty; those of plug-ins that are not used
-  // now are ignored. Throws Error(usage) on an unknown key, a bad value, or a key that stands twice on the command line.
+  // The second pass: the keys that the verb obeys; the others are judged all the same. stored: values of the checkpoint to resume from,
+  // else empty; those of plug-ins that are not used now are ignored. Throws Error(usage) on an unknown key, a bad value, or a key that
+  // stands twice on the command line.
   Config resolve(const std::vector<OptionRow>& plugins, const StoredValues& stored) const;
 
  private:

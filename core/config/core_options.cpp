@@ -1,6 +1,9 @@
 #include "core/config/core_options.hpp"
 
+#include <algorithm>
+
 #include "core/config/presets.hpp"
+#include "nsp/error.hpp"
 
 namespace nsp {
 namespace {
@@ -132,17 +135,49 @@ std::vector<OptionRow> comm_rows() {
 
 }  // namespace
 
+bool Verb::obeys(const OptionRow& row) const {
+  if (row.of_verb) return row.section == name;
+  const std::vector<OptionRow> core = core_rows();
+  const auto same = [&](const OptionRow& r) { return r.key() == row.key(); };
+  if (std::none_of(core.begin(), core.end(), same)) return plugin_options;
+  if (row.type == "switch") return true;  // help and version
+  const std::string section = row.section.empty() ? "" : row.section + ".*";
+  return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return key == "*" || key == row.key() || key == section; });
+}
+
 std::vector<Verb> verbs() {
   return {
-      {"train", "", 0, "train a model, or go on with the run in run.dir (the default verb)"},
-      {"plan", "", 0, "show what would run where, and the memory it needs; runs nothing"},
-      {"prepare", "", 0, "turn text into token files"},
-      {"eval", "", 0, "loss, perplexity and bits per byte of a checkpoint on data"},
-      {"generate", "", 0, "continue a prompt with a trained model"},
-      {"checkpoint", "ls|verify [RUN]", 2, "list the checkpoints of a run, or check every checksum"},
-      {"plugins", "", 0, "list plug-ins: loaded, available, or refused and why"},
-      {"info", "", 0, "this build, this machine, its devices"},
+      {"train", "", 0, "train a model, or go on with the run in run.dir (the default verb)", {"*"}, true},
+      {"plan",
+       "",
+       0,
+       "show what would run where, and the memory it needs; runs nothing",
+       {"plugins", "plugin-path", "config", "backend", "model.*", "train.global_batch", "train.micro_batch", "train.context", "train.dtype",
+        "train.threads", "comm.bucket_mib"},
+       true},
+      {"prepare", "", 0, "turn text into token files", {}},
+      {"eval",
+       "",
+       0,
+       "loss, perplexity and bits per byte of a checkpoint on data",
+       {"plugin-path", "config", "backend", "comm", "data.path", "data.val_path", "data.val_fraction", "data.boundaries",
+        "train.global_batch", "train.context", "train.dtype", "train.threads", "run.dir", "run.resume", "comm.timeout"}},
+      {"generate",
+       "",
+       0,
+       "continue a prompt with a trained model",
+       {"plugin-path", "config", "backend", "train.context", "train.dtype", "train.threads", "run.dir", "run.resume"}},
+      {"checkpoint", "ls|verify [RUN]", 2, "list the checkpoints of a run, or check every checksum", {"config", "run.dir"}},
+      {"plugins", "", 0, "list plug-ins: loaded, available, or refused and why", {"plugin-path", "config"}},
+      {"info", "", 0, "this build, this machine, its devices", {"plugin-path", "config", "backend", "train.dtype", "train.threads"}},
   };
+}
+
+Verb named_verb(const std::string& name) {
+  const std::vector<Verb> all = verbs();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Verb& verb) { return verb.name == name; });
+  NSP_REQUIRE(found != all.end(), "there is a verb " + name);
+  return *found;
 }
 
 std::vector<OptionRow> core_rows() {

@@ -14,8 +14,15 @@ struct Verb {
   std::string operands;  // words after the verb, for the help: "ls|verify [RUN]"
   std::size_t max_operands;
   std::string help;
+  // What it obeys of core's keys, besides help and version: "train.lr", "model.*" (a section), "*" (all). The same configuration
+  // serves several verbs, so any key may be given to any verb; only these keys reach it.
+  std::vector<std::string> keys;
+  bool plugin_options = false;  // and whether it obeys those of the policies
+  // Whether it obeys this option: of core, of a plug-in, or of the verb itself.
+  bool obeys(const OptionRow& row) const;
 };
 std::vector<Verb> verbs();
+Verb named_verb(const std::string& name);  // REQUIRES that there is one
 
 // Top level and the sections model, data, train, run, comm, in the order in which they are printed.
 std::vector<OptionRow> core_rows();

@@ -38,6 +38,11 @@ std::string section_text(const std::string& title, const std::vector<OptionRow>&
   return text.empty() ? "" : "\n" + title + ":\n" + text;
 }
 
+std::vector<OptionRow> obeyed(const Verb& verb, std::vector<OptionRow> rows) {
+  std::erase_if(rows, [&](const OptionRow& row) { return !verb.obeys(row); });
+  return rows;
+}
+
 std::vector<std::string> sections_of(const std::vector<OptionRow>& rows) {
   std::vector<std::string> sections;
   for (const OptionRow& row : rows) {
@@ -46,26 +51,36 @@ std::vector<std::string> sections_of(const std::vector<OptionRow>& rows) {
   return sections;
 }
 
+// Where options may stand.
+std::string how_to_give(const Verb& verb) {
+  const bool own = !verb_rows(verb.name).empty(), keys = !verb.keys.empty();
+  std::string text;
+  if (own) text += "Options of " + verb.name + " stand on the command line only.\n";
+  if (keys)
+    text += "Every " + std::string(own ? "other " : "") +
+            "key can also stand in an INI file (--config FILE), as `key = value` under `[section]`, and in the environment as\n"
+            "NSP_SECTION_KEY. Later ones win: defaults, preset, checkpoint, files, environment, command line.\n";
+  if (keys && verb.name != verbs().front().name)
+    text += "Keys of other verbs may stand there too, so that one file serves all; they change nothing here.\n";
+  return text;
+}
+
 }  // namespace
 
 std::string help_text(const std::string& verb, bool verb_named, const std::vector<OptionRow>& plugins) {
-  std::string text;
-  for (const Verb& v : verbs()) {
-    if (verb_named && v.name == verb) {
-      text = "usage: nsp_app " + v.name + (v.operands.empty() ? "" : " " + v.operands) + " [--key value ...]\n\n" + v.help + "\n";
-    }
-  }
+  const Verb shown = named_verb(verb);
+  std::string text =
+      "usage: nsp_app " + shown.name + (shown.operands.empty() ? "" : " " + shown.operands) + " [--key value ...]\n\n" + shown.help + "\n";
   if (!verb_named) {
     text = "usage: nsp_app [verb] [--key value ...]\n\nverbs:\n";
     for (const Verb& v : verbs()) text += "  " + padded(v.name + (v.operands.empty() ? "" : " " + v.operands), 28) + v.help + "\n";
   }
   text += section_text("options of " + verb, verb_rows(verb), verb);
-  const std::vector<OptionRow> core = core_rows();
+  const std::vector<OptionRow> core = obeyed(shown, core_rows()), of_plugins = obeyed(shown, plugins);
   for (const std::string& section : sections_of(core)) text += section_text(section.empty() ? "general" : section, core, section);
-  for (const std::string& section : sections_of(plugins)) text += section_text("plug-in " + section, plugins, section);
+  for (const std::string& section : sections_of(of_plugins)) text += section_text("plug-in " + section, of_plugins, section);
+  text += "\n" + how_to_give(shown);
   text +=
-      "\nEvery key can also stand in an INI file (--config FILE), as `key = value` under `[section]`, and in the environment as\n"
-      "NSP_SECTION_KEY. Later ones win: defaults, preset, checkpoint, files, environment, command line.\n"
       "Exit codes: 0 done, 1 error, 2 usage, 3 does not fit, 4 bad checkpoint or data, 5 diverged, 6 communication time-out,\n"
       "75 stopped early with a good checkpoint.\n";
   return text;

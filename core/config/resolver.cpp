@@ -226,14 +226,19 @@ void Resolver::choose_length(Values* values) const {
   if (fresh(s)) t = {tokens->default_value, kOriginDefault, tokens->type};
 }
 
-Config Resolver::resolve() const {
+Config Resolver::resolve(const Verb* verb) const {
   Values values = current_values();
   choose_length(&values);
   std::map<std::string, std::map<std::string, Options::Value>> sections;
-  for (const OptionRow& row : rows_) sections[row.section].emplace(row.name, values.at(&row));
+  std::vector<OptionRow> rows;
+  for (const OptionRow& row : rows_) {
+    if (verb != nullptr && !verb->obeys(row)) continue;
+    rows.push_back(row);
+    sections[row.section].emplace(row.name, values.at(&row));
+  }
   std::map<std::string, Options> options;
   for (auto& [section, members] : sections) options.emplace(section, Options(section, std::move(members)));
-  return Config(rows_, std::move(options), warnings_);
+  return Config(std::move(rows), std::move(options), warnings_);
 }
 
 }  // namespace nsp

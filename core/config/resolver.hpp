@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/config/config.hpp"
+#include "core/config/core_options.hpp"
 #include "core/config/ini_file.hpp"
 
 namespace nsp {
@@ -25,7 +26,8 @@ class Resolver {
   void add_file(const std::string& path, const std::vector<IniEntry>& entries);
   void add_environment(const std::map<std::string, std::string>& environment);  // unknown NSP_ variables give one warning
   void add_arguments(const std::vector<std::string>& words);                    // the command line behind the verb
-  Config resolve() const;
+  // Every value, with what follows from others, of the keys that the verb obeys; of all keys without one.
+  Config resolve(const Verb* verb) const;
 
  private:
   struct Assignment {

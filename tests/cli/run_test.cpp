@@ -331,6 +331,7 @@ TEST(Verbs, HelpIsThereAtEveryLevel) {
     EXPECT_TRUE(said.contains(key)) << key << "\n" << said.out;
   said = run("$NSP prepare --help");
   EXPECT_TRUE(said.contains("--val-fraction")) << said.out;
+  EXPECT_FALSE(said.contains("--train.lr")) << said.out;
 }
 
 TEST(Verbs, VersionPluginsAndInfo) {

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "core/config/command_line.hpp"
@@ -261,13 +263,43 @@ TEST(Config, HelpAndVersion) {
   EXPECT_TRUE(line_of({"--version"}).version());
   EXPECT_TRUE(line_of({"--help", "--desloc.kx", "3"}).help());
   EXPECT_FALSE(line_of({}).help());
-  const std::string text = help_text("generate", true, desloc_rows());
+  EXPECT_TRUE(has(help_text("generate", true, desloc_rows()), "--prompt"));
+  const std::string text = help_text("train", true, desloc_rows());
   for (const OptionRow& row : core_rows()) EXPECT_TRUE(has(text, "--" + row.key())) << row.key();
-  EXPECT_TRUE(has(text, "--prompt"));
   EXPECT_TRUE(has(text, "plug-in desloc"));
   EXPECT_TRUE(has(text, "--desloc.kx period"));
   EXPECT_TRUE(has(text, "[32]"));
   EXPECT_TRUE(has(help_text("train", false, {}), "checkpoint ls|verify [RUN]"));
+}
+
+// What a verb obeys, its help lists and its configuration holds; other keys may be given and are judged.
+TEST(Config, AVerbHasTheKeysThatItObeys) {
+  std::vector<OptionRow> rows = core_rows();
+  for (const OptionRow& row : desloc_rows()) rows.push_back(row);
+  for (const Verb& verb : verbs()) {
+    SCOPED_TRACE(verb.name);
+    for (const std::string& key : verb.keys) {  // none is a word of the table alone
+      const auto names = [&](const OptionRow& row) { return key == "*" || key == row.key() || key == row.section + ".*"; };
+      EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), names)) << key;
+    }
+    const std::string text = help_text(verb.name, true, desloc_rows());
+    std::vector<std::string> words = {verb.name};
+    if (verb.name == "checkpoint") words.emplace_back("ls");
+    for (const char* word : {"--train.lr", "1", "--desloc.kx", "3"}) words.emplace_back(word);
+    const Config config = line_of(words).resolve(desloc_rows(), {});
+    std::set<std::string> held;
+    for (const OptionRow& row : config.rows()) held.insert(row.key());
+    for (const OptionRow& row : rows) {
+      EXPECT_EQ(has(text, "\n  --" + row.key() + (row.key() == "help" ? "," : " ")), verb.obeys(row)) << row.key();
+      EXPECT_EQ(held.count(row.key()) > 0, verb.obeys(row)) << row.key();
+    }
+    words[words.size() - 3] = "high";
+    EXPECT_THROW(line_of(words).resolve(desloc_rows(), {}), Error);
+  }
+  EXPECT_TRUE(has(help_text("generate", true, {}), "--train.context"));
+  EXPECT_FALSE(has(help_text("generate", true, desloc_rows()), "--train.lr"));
+  EXPECT_FALSE(has(help_text("prepare", true, desloc_rows()), "--model."));
+  EXPECT_TRUE(has(help_text("plan", true, desloc_rows()), "--desloc.kx"));
 }
 
 TEST(Config, EnvironmentVariablesThatAreNoOptionsGiveOneWarning) {
