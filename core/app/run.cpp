@@ -1,8 +1,11 @@
 // From argv to a verb and its exit code.
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <new>
 #include <thread>
@@ -72,6 +75,29 @@ int dispatch(Session& session) {
   return run_info(session);
 }
 
+// The end of a verb whose product is its text: text that was lost is no success. A reader that went away, such as head, has what it
+// wanted; that is said by the code alone.
+int output_arrived() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code::done;
+  const int reason = errno;  // 0: it was an earlier write
+  pollfd reader{STDOUT_FILENO, 0, 0};
+  if (reason == EPIPE || (poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0)) return exit_code::error;
+  throw Error(ErrorKind::io, "cannot write standard output: " + std::string(reason != 0 ? std::strerror(reason) : "a write failed") +
+                                 ". What it was to hold is lost, in whole or in part. Make room there, or write to another place.");
+}
+
+int run_line(CommandLine line, const Launch& launch) {
+  if (line.version()) {
+    std::printf("nsp %s (%s)\n", version(), build_stamp());
+    return output_arrived();
+  }
+  const bool trains = line.verb() == "train" && !line.help();  // its product is the run directory
+  Session session(std::move(line), launch);
+  const int code = dispatch(session);
+  return trains || code != exit_code::done ? code : output_arrived();
+}
+
 }  // namespace
 
 int end_with_error(World& world, const std::exception& failure) {
@@ -88,13 +114,7 @@ int run_app(int argc, char** argv) {
   tune_process();
   const Launch launch = read_launch();
   try {
-    CommandLine line = CommandLine::parse(argc, argv, environment_of(environ));
-    if (line.version()) {
-      std::printf("nsp %s (%s)\n", version(), build_stamp());
-      return exit_code::done;
-    }
-    Session session(std::move(line), launch);
-    return dispatch(session);
+    return run_line(CommandLine::parse(argc, argv, environment_of(environ)), launch);
   } catch (const std::exception& e) {
     const Error error = as_error(e);
     let_lower_ranks_speak(launch.rank, 60, exit_code_of(error.kind()));
