@@ -91,7 +91,7 @@ std::vector<OptionRow> data_rows() {
 
 std::vector<OptionRow> train_rows() {
   return {
-      at_least(0, row("train", "steps", "int", "1000", "steps to train; this default holds if the preset sets none")),
+      at_least(1, row("train", "steps", "int", "1000", "steps to train; this default holds if the preset sets none")),
       at_least(1, row("train", "tokens", "auto|size", "auto", "tokens to train on, instead of steps; auto = use steps")),
       at_least(1, row("train", "global_batch", "int", "24", "sequences a step over all replicas")),
       at_least(1, row("train", "micro_batch", "auto|int", "auto", "most sequences at once on one rank; auto = about 2048 tokens")),
@@ -111,7 +111,8 @@ std::vector<OptionRow> train_rows() {
       at_least(0, row("train", "keep_every", "int", "0", "keep every checkpoint whose step is a multiple of this; 0 = none")),
       at_least(1, row("train", "max_bad_steps", "int", "20", "steps with non-finite values in a row that end the run")),
       at_least(0, row("train", "max_hours", "float", "0", "stop with a checkpoint after this time; 0 = no limit")),
-      at_least(1, row("train", "threads", "auto|int", "auto", "compute threads of a CPU rank; auto = its share of the cores")),
+      // The OpenMP pool of Kokkos has a table of 512 and does not look whether it is full.
+      between(1, 512, row("train", "threads", "auto|int", "auto", "compute threads of a CPU rank; auto = its share of the cores")),
   };
 }
 

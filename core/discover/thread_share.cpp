@@ -9,6 +9,8 @@
 namespace nsp {
 namespace {
 
+constexpr int most_threads = 512;  // the largest train.threads
+
 std::string counted(std::size_t n, const char* what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
@@ -31,7 +33,7 @@ Part part_of(const std::vector<CoreSet>& masks, std::size_t self, double cpu_lim
     cores = std::min(cores, cpu_limit / static_cast<double>(std::max<std::ptrdiff_t>(1, neighbours)));
   }
   // The sum of n times 1/n may fall just short of 1.
-  return {std::max(1, static_cast<int>(std::floor(cores + 1e-6))), cores};
+  return {std::clamp(static_cast<int>(std::floor(cores + 1e-6)), 1, most_threads), cores};
 }
 
 }  // namespace

@@ -256,6 +256,7 @@ TEST(ThreadShare, RanksThatShareAMaskDivideIt) {
   CoreSet sixty;
   for (std::size_t core = 0; core < 60; ++core) sixty[core] = true;
   EXPECT_EQ(threads_for_rank(std::vector<CoreSet>(10, sixty), 9, 0).threads, 6);  // 60 times 0.1 is 5.99... in binary
+  EXPECT_EQ(threads_for_rank({CoreSet().set()}, 0, 0).threads, 512);              // of 1024: what a pool can hold
 }
 
 TEST(ThreadShare, MoreRanksThanCores) {
