@@ -99,7 +99,7 @@ def page(app):
                        ("RUN/metrics.jsonl", "one JSON object a line"), ("RUN/checkpoints/step_*", "checkpoints"),
                        ("RUN/STOP, RUN/CHECKPOINT", "touch one: checkpoint and end with 75, or checkpoint now")]:
         out += [".TP", f".I {roff(name)}", roff(what)]
-    out += [".SH SIGNALS", roff("USR1, TERM or INT at any rank: finish the step, write a checkpoint, end with 75. Open MPI's mpirun passes USR1 on."),
+    out += [".SH SIGNALS", roff("USR1, TERM, INT or HUP at any rank: finish the step, write a checkpoint, end with 75. Open MPI's mpirun passes USR1 on."),
             ".SH SEE ALSO", roff("mpirun(1), sbatch(1); README.md and docs/ of the source, there errors.md, environment.md, plugins.md")]
     return "\n".join(out) + "\n"
 

@@ -1,6 +1,7 @@
 // The log of nsp_app: rank 0 prints, the others are silent. Where a status line is shown, log lines appear above it.
 #pragma once
 
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,8 @@ class ConsoleLog : public Log, public StatusLine {
   void info(const std::string& line) override;
   void warning(const std::string& line) override;
   bool prints() const noexcept { return prints_; }
+  // From here on a reader that goes away (head, a terminal that is closed) takes only its output with it, not this process.
+  void outlive_readers();
 
   // For the width of the status line; without one it is what COLUMNS says, or 80.
   void use_terminal(std::optional<Terminal> terminal);
@@ -27,7 +30,9 @@ class ConsoleLog : public Log, public StatusLine {
  private:
   void erase();
   void draw();
+  void flush(std::FILE* stream);
   bool prints_;
+  bool outlives_readers_ = false;
   std::unique_ptr<Terminal> terminal_;
   std::string status_;  // what is shown; empty: nothing
 };

@@ -111,6 +111,7 @@ int end_with_error(World& world, const std::exception& failure) {
 }
 
 int run_app(int argc, char** argv) {
+  open_standard_streams();
   tune_process();
   const Launch launch = read_launch();
   try {

@@ -307,6 +307,7 @@ class TrainRun {
 
 int run_train(Session& session) {
   const SignalHandlers handlers;
+  session.log().outlive_readers();
   World world(session, false);
   int code = exit_code::error;
   try {

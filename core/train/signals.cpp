@@ -30,7 +30,7 @@ extern "C" void on_signal(int signal) {
   if (now_seconds() - received_at.load() >= 5) _exit(128 + signal);
 }
 
-const int handled[] = {SIGTERM, SIGINT, SIGUSR1};
+const int handled[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP};
 
 }  // namespace
 
@@ -39,15 +39,20 @@ int received_signal() noexcept {
 }
 
 SignalHandlers::SignalHandlers() {
+  struct sigaction before {};
+  sigaction(SIGHUP, nullptr, &before);
+  deaf_to_hangup_ = before.sa_handler == SIG_IGN;
   struct sigaction action {};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
-  for (int signal : handled) sigaction(signal, &action, nullptr);
+  for (int signal : handled)
+    if (signal != SIGHUP || !deaf_to_hangup_) sigaction(signal, &action, nullptr);
 }
 
 SignalHandlers::~SignalHandlers() {
-  for (int signal : handled) std::signal(signal, SIG_DFL);
+  for (int signal : handled)
+    if (signal != SIGHUP || !deaf_to_hangup_) std::signal(signal, SIG_DFL);
   received = 0;
 }
 
@@ -75,6 +80,8 @@ std::string StopRequests::reason() const {
       return "signal INT";
     case SIGUSR1:
       return "signal USR1";
+    case SIGHUP:
+      return "signal HUP";
     default:
       break;
   }

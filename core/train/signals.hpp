@@ -8,14 +8,17 @@
 
 namespace nsp {
 
-// Handlers for SIGTERM, SIGINT and SIGUSR1 while it lives. Installed before anything slow, so that a signal during start-up is
-// kept until the loop asks.
+// Handlers for SIGTERM, SIGINT, SIGUSR1 and SIGHUP while it lives. Installed before anything slow, so that a signal during start-up
+// is kept until the loop asks. A SIGHUP that is ignored stays ignored: so nohup asks for it.
 class SignalHandlers {
  public:
   SignalHandlers();
   ~SignalHandlers();
   SignalHandlers(const SignalHandlers&) = delete;
   SignalHandlers& operator=(const SignalHandlers&) = delete;
+
+ private:
+  bool deaf_to_hangup_ = false;
 };
 
 // The first signal that arrived while handlers were there; 0 = none.
