@@ -13,21 +13,25 @@ namespace {
 class AutomaticSequence {
  public:
   explicit AutomaticSequence(Session& session) {
+    const bool in_use = session.uses("autosp");
+    if (in_use && session.config().section("autosp").text("degree") == "auto") return;  // it has tried every degree
     try {
       const PluginEntry& entry = session.registry().open("parallel", "autosp");
       options_ = default_options(entry);
       strategy_.emplace(create<ParallelStrategy>(entry, PluginContext{options_, session.log()}));
+      how_ = (in_use ? "" : "--plugins " + session.plugin_names_with("autosp") + " ") + "--autosp.degree";
     } catch (const Error&) {
       // Without the module there is nothing to propose.
     }
   }
-  std::vector<Alternative> alternatives(bool in_use) const {
-    if (!strategy_) return {};
-    return {{in_use ? "--autosp.degree auto" : "--plugins autosp", **strategy_}};
+  std::optional<Alternative> alternative() const {
+    if (!strategy_) return std::nullopt;
+    return Alternative{how_, **strategy_};
   }
 
  private:
   Options options_;
+  std::string how_;
   std::optional<PluginPtr<ParallelStrategy>> strategy_;
 };
 
@@ -53,8 +57,7 @@ void require_fit_or_advise(Session& session, const Planned& planned, const PlanQ
                            const Policies& policies) {
   if (all_fit(planned.checks)) return;
   const AutomaticSequence sequence(session);
-  const bool in_use = ("," + session.plugin_names() + ",").find(",autosp,") != std::string::npos;
-  require_fit(planned.checks, what_would_fit(planned, question, model, policies, sequence.alternatives(in_use)));
+  require_fit(planned.checks, what_would_fit(planned, question, model, policies, sequence.alternative()));
 }
 
 }  // namespace nsp

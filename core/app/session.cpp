@@ -40,6 +40,15 @@ void Session::configure(const StoredValues& stored) {
   for (const std::string& warning : config_->warnings()) log_.warning(warning);
 }
 
+std::string Session::plugin_names_with(const std::string& parallel) {
+  const Selection defaults = registry_.select({});
+  std::string names = selection_.sync == defaults.sync ? "" : selection_.sync->note.name + ",";
+  names += parallel;
+  if (selection_.memory != defaults.memory) names += "," + selection_.memory->note.name;
+  if (selection_.optimizer != defaults.optimizer) names += "," + selection_.optimizer->note.name;
+  return names;
+}
+
 Session::PolicySet Session::create_policies() {
   // A plug-in without options has no section.
   const auto context = [&](const PluginEntry* entry) {

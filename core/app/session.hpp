@@ -28,6 +28,9 @@ class Session {
   void configure(const StoredValues& stored);
   const Config& config() const { return *config_; }
   const std::string& plugin_names() const noexcept { return plugin_names_; }
+  bool uses(const std::string& plugin) const { return ("," + plugin_names_ + ",").find("," + plugin + ",") != std::string::npos; }
+  // What --plugins would be with another parallel strategy; defaults are left out.
+  std::string plugin_names_with(const std::string& parallel);
   // Creates the policy objects. REQUIRES configure(). They hold memory of the device that they are opened with, so they end before it.
   class PolicySet;
   PolicySet create_policies();

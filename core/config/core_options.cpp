@@ -94,7 +94,7 @@ std::vector<OptionRow> train_rows() {
       at_least(1, row("train", "steps", "int", "1000", "steps to train; this default holds if the preset sets none")),
       at_least(1, row("train", "tokens", "auto|size", "auto", "tokens to train on, instead of steps; auto = use steps")),
       at_least(1, row("train", "global_batch", "int", "24", "sequences a step over all replicas")),
-      at_least(1, row("train", "micro_batch", "auto|int", "auto", "most sequences at once on one rank; auto = about 2048 tokens")),
+      at_least(1, row("train", "micro_batch", "auto|int", "auto", "most sequences at once on one rank; auto = about 2048 tokens, fewer where memory is short")),
       at_least(1, row("train", "context", "auto|int", "auto", "tokens of a training sequence; auto = model.context")),
       row("train", "dtype", "choice:fp32|bf16", "fp32", "type of weights and activations; bf16 keeps fp32 master weights"),
       at_least(0, row("train", "lr", "float", "3e-4", "peak learning rate")),

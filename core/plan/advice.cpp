@@ -1,7 +1,7 @@
 #include "core/plan/advice.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 namespace nsp {
 namespace {
@@ -9,14 +9,36 @@ namespace {
 class Search {
  public:
   Search(const PlanQuestion& question, Transformer& model, const Policies& policies)
-      : question_(question), model_(model), policies_(policies) {}
+      : question_(question), given_(question.micro_batch), model_(model), policies_(policies) {}
 
+  // The options with which this dtype and this strategy (none: the one in use) fit; empty if they do not.
+  std::string options(DType dtype, const std::optional<Alternative>& alternative) {
+    ParallelStrategy& strategy = alternative ? alternative->strategy : policies_.strategy;
+    const DType asked = std::exchange(question_.dtype, dtype);
+    std::optional<Planned> planned = fitting(given_, strategy);
+    const bool as_given = planned.has_value();
+    // Memory grows with the micro-batch, so halving finds the largest that fits. An automatic one has been through that.
+    for (int64_t low = 1, high = as_given ? 0 : std::min(given_, question_.global_batch) - 1; low <= high;) {
+      const int64_t middle = (low + high + 1) / 2;
+      std::optional<Planned> smaller = fitting(middle, strategy);
+      (smaller ? low : high) = smaller ? middle + 1 : middle - 1;
+      if (smaller) planned = std::move(smaller);
+    }
+    question_.dtype = asked;
+    if (!planned || (as_given && dtype == asked && !alternative)) return "";
+    std::string text;
+    if (alternative) text += " " + alternative->how + " " + std::to_string(planned->plan.replica_size);
+    if (dtype != asked) text += std::string(" --train.dtype ") + name_of(dtype);
+    if (!as_given) text += " --train.micro_batch " + std::to_string(planned->plan.micro_batch);
+    return text.substr(1);
+  }
+
+ private:
   // The plan with this micro-batch (0 = auto), if there is one and it fits.
   std::optional<Planned> fitting(int64_t micro_batch, ParallelStrategy& strategy) {
-    PlanQuestion question = question_;
-    question.micro_batch = micro_batch;
+    question_.micro_batch = micro_batch;
     try {
-      Planned planned = plan_job(question, model_, {policies_.sync, strategy, policies_.cache, policies_.optimizer});
+      Planned planned = plan_job(question_, model_, {policies_.sync, strategy, policies_.cache, policies_.optimizer});
       if (all_fit(planned.checks)) return planned;
     } catch (const Error&) {
       // This layout cannot be; others may.
@@ -24,34 +46,11 @@ class Search {
     return std::nullopt;
   }
 
-  // Memory grows with the micro-batch, so halving finds the largest that fits; 0 if none does.
-  int64_t largest_micro_batch(int64_t below) {
-    int64_t fits = 0;
-    for (int64_t low = 1, high = below - 1; low <= high;) {
-      const int64_t middle = (low + high + 1) / 2;
-      if (fitting(middle, policies_.strategy)) {
-        fits = middle;
-        low = middle + 1;
-      } else {
-        high = middle - 1;
-      }
-    }
-    return fits;
-  }
-
- private:
-  const PlanQuestion& question_;
+  PlanQuestion question_;
+  const int64_t given_;
   Transformer& model_;
   const Policies& policies_;
 };
-
-std::string by_alternative(Search& search, const PlanQuestion& question, const Alternative& alternative) {
-  for (const int64_t micro_batch : {question.micro_batch, int64_t{1}})
-    if (const std::optional<Planned> planned = search.fitting(micro_batch, alternative.strategy); planned && planned->plan.replica_size > 1)
-      return alternative.how + " fits with " + std::to_string(planned->plan.replica_size) + " ranks to a replica" +
-             (micro_batch == 1 && question.micro_batch != 1 ? " and --train.micro_batch 1" : "");
-  return "";
-}
 
 // Hosts whose processor computes: their memory is shared by the ranks.
 std::string fewer_ranks(const Planned& planned) {
@@ -67,19 +66,22 @@ std::string fewer_ranks(const Planned& planned) {
 }  // namespace
 
 std::string what_would_fit(const Planned& planned, const PlanQuestion& question, Transformer& model, const Policies& policies,
-                           const std::vector<Alternative>& alternatives) {
+                           const std::optional<Alternative>& alternative) {
   Search search(question, model, policies);
   std::string text;
-  const auto add = [&](const std::string& line) {
-    if (!line.empty()) text += (text.empty() ? "" : "; ") + line;
+  const auto add = [&](const std::string& proposal) {
+    if (!proposal.empty()) text += (text.empty() ? "" : "; ") + proposal;
+    return !proposal.empty();
   };
-  if (const int64_t micro_batch = search.largest_micro_batch(planned.plan.micro_batch); micro_batch > 0)
-    add("--train.micro_batch " + std::to_string(micro_batch) + " fits");
-  for (const Alternative& alternative : alternatives) add(by_alternative(search, question, alternative));
+  const bool halves = question.dtype != DType::bf16;
+  add(search.options(question.dtype, std::nullopt));
+  bool one = halves && add(search.options(DType::bf16, std::nullopt));
+  if (alternative) one = add(search.options(question.dtype, alternative)) || one;
+  if (alternative && halves && !one) add(search.options(DType::bf16, alternative));
   add(fewer_ranks(planned));
   if (text.empty())
-    return "No smaller micro-batch and no sequence degree of these ranks fits. Use a smaller model or train.context, more ranks with "
-           "--plugins autosp, or devices with more memory.";
+    return "No micro-batch and no sequence degree of these ranks fits, in bf16 neither. Use a smaller model or train.context, more ranks "
+           "with --plugins autosp, or devices with more memory.";
   return "What fits: " + text + ".";
 }
 

@@ -1,22 +1,23 @@
 // What would fit, for a plan that does not: tried out with the planner itself.
 #pragma once
 
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "core/plan/planner.hpp"
 
 namespace nsp {
 
-// Another way to share a replica's work that is worth a try. The strategy chooses its degree by the memory budget.
+// Sequence parallelism that the strategy may choose the degree of by the memory budget.
 struct Alternative {
-  std::string how;  // "--plugins autosp"
+  std::string how;  // the options up to the degree: "--plugins autosp --autosp.degree"
   ParallelStrategy& strategy;
 };
 
-// The largest micro-batch that fits; else the smallest degree of an alternative that does, with the micro-batch as it is or 1;
-// and how many ranks a CPU host could take. REQUIRES a plan that does not fit. The model's activations are planned anew.
+// Options that, added to the command line, make it fit: a smaller micro-batch, bf16, another degree, each with the largest micro-batch
+// that fits if the one given does not; both together only if neither fits alone. Then how many ranks a CPU host could take.
+// REQUIRES a plan that does not fit. The model's activations are planned anew.
 std::string what_would_fit(const Planned& planned, const PlanQuestion& question, Transformer& model, const Policies& policies,
-                           const std::vector<Alternative>& alternatives);
+                           const std::optional<Alternative>& alternative);
 
 }  // namespace nsp

@@ -25,7 +25,8 @@ Topology topology_of(const PlanQuestion& q) {
   return one_host;
 }
 
-JobPlan layout_at(const PlanQuestion& q, ParallelPlan parallel) {
+// micro_batch: 0 = the one that was given, or auto's.
+JobPlan layout_at(const PlanQuestion& q, ParallelPlan parallel, int64_t micro_batch) {
   JobPlan plan;
   plan.ranks = q.ranks;
   plan.replica_size = parallel.replica_size();
@@ -45,7 +46,8 @@ JobPlan layout_at(const PlanQuestion& q, ParallelPlan parallel) {
   plan.shares = equal_shares(q.global_batch, plan.replicas);
   const int64_t local = plan.parallel.token_cuts[1] - plan.parallel.token_cuts[0];
   const int64_t largest = *std::max_element(plan.shares.begin(), plan.shares.end());
-  plan.micro_batch = q.micro_batch > 0 ? std::min(q.micro_batch, largest) : auto_micro_batch(largest, local);
+  if (micro_batch == 0) micro_batch = q.micro_batch;
+  plan.micro_batch = micro_batch > 0 ? std::min(micro_batch, largest) : auto_micro_batch(largest, local);
   return plan;
 }
 
@@ -142,6 +144,82 @@ std::vector<PositionKind> position_kinds(const PlanQuestion& q, const Planned& p
   return kinds;
 }
 
+ParallelQuestion parallel_question(const PlanQuestion& q, const ModelSpec& spec) {
+  ParallelQuestion parallel;
+  parallel.ranks = q.ranks;
+  parallel.heads = spec.heads;
+  parallel.kv_heads = spec.kv_heads;
+  parallel.head_dim = spec.head_dim;
+  parallel.context = q.context;
+  parallel.global_batch = q.global_batch;
+  parallel.memory_budget = q.memory_budget;
+  parallel.dtype = q.dtype;
+  return parallel;
+}
+
+// Plans a job with the usual micro-batch, or with one that gives way to memory.
+class Planner {
+ public:
+  Planner(const PlanQuestion& q, Transformer& model, const Policies& p)
+      : q_(q), model_(model), p_(p), topology_(topology_of(q)), parallel_(parallel_question(q, model.spec())) {}
+
+  // The strategy's layout; checked. shrink: an automatic micro-batch becomes the largest that fits, or 1.
+  Planned plan(bool shrink) {
+    const bool host_counts =
+        std::any_of(topology_.ranks.begin(), topology_.ranks.end(), [](const RankInfo& r) { return r.device_kind == "cpu"; });
+    // Where a rank's device memory is its host's, staging there counts against the same room.
+    const auto bytes = [&](const Planned& planned) { return host_counts ? planned.memory().bytes() : planned.memory().device_bytes(); };
+    ParallelQuestion question = parallel_;
+    question.bytes_at_degree = [&](int degree) {
+      ParallelPlan layout;
+      layout.axes = {{"sequence", degree}};
+      layout.token_cuts = equal_cuts(q_.context, degree);
+      return bytes(shrink ? shrunk(layout, [&](const Planned& planned) { return bytes(planned) <= q_.memory_budget; }) : at(layout, 0));
+    };
+    const ParallelPlan layout = p_.strategy.propose(question);
+    const auto fits = [&](const Planned& planned) { return all_fit(check_memory(planned.plan, planned.kinds, topology_)); };
+    Planned out = shrink ? shrunk(layout, fits) : at(layout, 0);
+    out.checks = check_memory(out.plan, out.kinds, topology_);
+    out.topology = topology_;
+    return out;
+  }
+
+ private:
+  Planned at(const ParallelPlan& layout, int64_t micro_batch) {
+    Planned out;
+    out.plan = layout_at(q_, layout, micro_batch);
+    for (int i = 0; i < out.plan.replica_size; ++i)
+      out.head_shares.push_back(p_.strategy.head_share(out.plan.parallel, i, parallel_.heads, parallel_.kv_heads));
+    declare_states(out, p_);
+    out.kinds = position_kinds(q_, out, model_, p_, parallel_, cpu_threads_by_position(out.plan, topology_));
+    return out;
+  }
+
+  // Memory grows with the micro-batch, so halving finds the largest that fits; the pieces are near-equal again.
+  template <class Fits>
+  Planned shrunk(const ParallelPlan& layout, Fits fits) {
+    Planned usual = at(layout, 0);
+    if (q_.micro_batch > 0 || fits(usual)) return usual;
+    int64_t most = 1;
+    for (int64_t low = 2, high = usual.plan.micro_batch - 1; low <= high;) {
+      const int64_t middle = (low + high) / 2;
+      const bool good = fits(at(layout, middle));
+      if (good) most = middle;
+      (good ? low : high) = good ? middle + 1 : middle - 1;
+    }
+    const int64_t share = *std::max_element(usual.plan.shares.begin(), usual.plan.shares.end()), steps = (share + most - 1) / most;
+    Planned out = at(layout, (share + steps - 1) / steps);
+    out.usual_micro_batch = usual.plan.micro_batch;
+    return out;
+  }
+
+  const PlanQuestion& q_;
+  Transformer& model_;
+  const Policies& p_;
+  const Topology topology_;
+  const ParallelQuestion parallel_;  // without bytes_at_degree
+};
+
 }  // namespace
 
 std::vector<int64_t> equal_cuts(int64_t total, int parts) {
@@ -156,43 +234,15 @@ Planned plan_job(const PlanQuestion& q, Transformer& model, const Policies& p) {
     throw Error(ErrorKind::usage, "train.context = " + std::to_string(q.context) +
                                       " is longer than model.context = " + std::to_string(spec.context) +
                                       ". The model has no positions beyond it. Lower train.context or raise model.context.");
-  ParallelQuestion parallel;
-  parallel.ranks = q.ranks;
-  parallel.heads = spec.heads;
-  parallel.kv_heads = spec.kv_heads;
-  parallel.head_dim = spec.head_dim;
-  parallel.context = q.context;
-  parallel.global_batch = q.global_batch;
-  parallel.memory_budget = q.memory_budget;
-  parallel.dtype = q.dtype;
-  const Topology topology = topology_of(q);
-  const bool host_counts =
-      std::any_of(topology.ranks.begin(), topology.ranks.end(), [](const RankInfo& r) { return r.device_kind == "cpu"; });
-  const auto planned_at = [&](ParallelPlan plan) {
-    Planned out;
-    out.plan = layout_at(q, std::move(plan));
-    for (int i = 0; i < out.plan.replica_size; ++i)
-      out.head_shares.push_back(p.strategy.head_share(out.plan.parallel, i, spec.heads, spec.kv_heads));
-    declare_states(out, p);
-    out.kinds = position_kinds(q, out, model, p, parallel, cpu_threads_by_position(out.plan, topology));
-    return out;
-  };
-  // Where a rank's device memory is its host's, staging there counts against the same room.
-  parallel.bytes_at_degree = [&](int degree) {
-    ParallelPlan plan;
-    plan.axes = {{"sequence", degree}};
-    plan.token_cuts = equal_cuts(q.context, degree);
-    const MemoryTable table = planned_at(std::move(plan)).memory();
-    return host_counts ? table.bytes() : table.device_bytes();
-  };
-  Planned out = planned_at(p.strategy.propose(parallel));
-  out.topology = topology;
-  out.checks = check_memory(out.plan, out.kinds, topology);
+  Planner planner(q, model, p);
+  Planned out = planner.plan(false);
+  // A smaller micro-batch costs speed, so it comes after everything that the strategy can do.
+  if (q.micro_batch == 0 && !all_fit(out.checks)) out = planner.plan(true);
   const auto bytes = [&](StateId id) { return static_cast<int64_t>(size_of(out.states[static_cast<std::size_t>(id)].dtype)); };
   // Activations have the type of the weights.
   out.links = count_links(out.plan, model.table(), {spec.layers, spec.head_dim, out.head_shares},
                           p.sync.traffic(model.table().total(), out.plan.replicas),
-                          {bytes(weights_state), bytes(gradients_state), bytes(weights_state)}, topology);
+                          {bytes(weights_state), bytes(gradients_state), bytes(weights_state)}, out.topology);
   out.checkpoint = checkpoint_size(out.plan, model.table(), out.states, out.spare >= 0);
   return out;
 }

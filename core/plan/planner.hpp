@@ -23,7 +23,7 @@ struct PlanQuestion {
   int ranks = 1;
   Topology topology;  // of these ranks; empty: all on one host of which nothing is known
   int64_t global_batch = 1;
-  int64_t micro_batch = 0;  // 0 = auto
+  int64_t micro_batch = 0;  // 0 = auto: about as many tokens as fill a device; fewer if only they fit into memory
   int64_t context = 1;
   DType dtype = DType::f32;  // of weights and activations
   int threads = 1;           // of each rank, and its backend, where the topology is empty
@@ -55,6 +55,7 @@ struct Planned {
   std::vector<MemoryCheck> checks;     // on this topology
   Links links;                         // bytes a step
   CheckpointSize checkpoint;
+  int64_t usual_micro_batch = 0;                                    // that auto takes where memory suffices; 0 = it was taken
   const MemoryTable& memory() const { return kinds.at(0).memory; }  // of the rank that needs most
 };
 

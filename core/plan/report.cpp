@@ -125,7 +125,9 @@ std::string plan_report(const Planned& planned, const Transformer& model) {
   write_axes(out, planned);
   write_positions(out, planned, model.table());
   out << "batch: " << plural(plan.global_batch, "sequence") << " of " << plural(plan.context, "token")
-      << " a step; share of each replica: " << shares_text(plan.shares) << "; at most " << plan.micro_batch << " at once\n";
+      << " a step; share of each replica: " << shares_text(plan.shares) << "; at most " << plan.micro_batch << " at once";
+  if (planned.usual_micro_batch > plan.micro_batch) out << " (the usual " << planned.usual_micro_batch << " do not fit)";
+  out << "\n";
   out << "numbers: weights and activations " << name_of(plan.dtype) << "; " << (plan.dtype == DType::f32 ? "" : "master weights, ")
       << "gradient sums and optimizer states fp32\n";
   out << compute_text(planned, spec);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 #include "tests/cli/bad_input_case.hpp"
 
@@ -44,21 +45,66 @@ TEST(Plan, FourThousandRanksAreQuickAndShort) {
   EXPECT_TRUE(said.contains("h100-1 to h100-256 (256 hosts), each: 8 x")) << said.out;
 }
 
+// The proposals after "What fits: " that are options.
+std::vector<std::string> proposals(const Said& said) {
+  const std::string mark = "What fits: ";
+  const std::size_t begin = said.out.find(mark);
+  std::vector<std::string> all;
+  if (begin == std::string::npos) return all;
+  std::istringstream text(said.out.substr(begin + mark.size(), said.out.find(".\n", begin) - begin - mark.size()));
+  for (std::string one; std::getline(text, one, ';');) {
+    one.erase(0, one.find_first_not_of(' '));
+    if (one.rfind("--", 0) == 0) all.push_back(one);
+  }
+  return all;
+}
+
+// The options with those of a proposal in their place.
+std::string with_proposal(std::string options, const std::string& proposal) {
+  std::istringstream words(proposal);
+  for (std::string key, value; words >> key >> value;)
+    if (const std::size_t at = options.find(key + " "); at != std::string::npos)
+      options.erase(at, options.find(' ', at + key.size() + 1) - at);
+  return options + " " + proposal;
+}
+
 TEST(Plan, AdviceIsTrue) {
-  const std::string command =
-      "$NSP plan --model.preset gpt2_124m --devices t4:4 --memory 5G --train.global_batch 64 --train.micro_batch 16";
-  const Said said = run(command);
-  EXPECT_EQ(said.code, 3) << said.out;
-  const std::size_t at = said.out.find("--train.micro_batch ");
-  ASSERT_NE(at, std::string::npos) << said.out;
-  const int fits = std::atoi(said.out.c_str() + at + 20);
-  const auto with = [](int micro_batch) {
-    return run("$NSP plan --model.preset gpt2_124m --devices t4:4 --memory 5G --train.global_batch 64 --train.micro_batch " +
-               std::to_string(micro_batch))
-        .code;
-  };
-  EXPECT_EQ(with(fits), 0);
-  EXPECT_EQ(with(fits + 1), 3);
+  using Proposals = std::vector<std::string>;
+  const std::string llama = "--devices h100:32,a6000:32 --config $NSP_TEST_SOURCE_DIR/examples/llama_7b.ini";
+  const std::string gpt2 = "--model.preset gpt2_124m --devices t4:4 --memory 5G --train.global_batch 64 --train.micro_batch 16";
+  const std::vector<std::pair<std::string, Proposals>> cases = {
+      {llama, {"--plugins autosp --autosp.degree 16 --train.dtype bf16"}},
+      {llama + " --plugins autosp --autosp.degree 2", {"--autosp.degree 16 --train.dtype bf16"}},
+      {llama + " --plugins autosp --train.micro_batch 64 --train.dtype bf16", {"--train.micro_batch 23"}},
+      {seven_billion + "--devices h100:8 --train.global_batch 64", {"--plugins autosp --autosp.degree 8"}},
+      {seven_billion + "--devices h100:8 --plugins desloc,sgd --train.global_batch 64", {"--plugins desloc,autosp,sgd --autosp.degree 8"}},
+      {seven_billion + "--devices h100:2", {}},
+      {gpt2, {"--train.micro_batch 7", "--train.dtype bf16 --train.micro_batch 13", "--plugins autosp --autosp.degree 4"}},
+      {"--devices cpu:8 --per-host 8 --host-memory 300M --train.threads 1", {"--plugins autosp --autosp.degree 4 --train.dtype bf16"}}};
+  for (const auto& [options, wanted] : cases) {
+    SCOPED_TRACE(options);
+    const Said said = run("$NSP plan " + options);
+    EXPECT_EQ(said.code, 3) << said.out;
+    const Proposals all = proposals(said);
+    EXPECT_EQ(all, wanted) << said.out;
+    for (const std::string& proposal : all) {
+      const Said with = run("$NSP plan " + with_proposal(options, proposal));
+      EXPECT_EQ(with.code, 0) << proposal << "\n" << with.out;
+      const std::size_t at = proposal.find("--train.micro_batch ");
+      if (at == std::string::npos) continue;
+      const std::string more = proposal.substr(0, at + 20) + std::to_string(std::atoi(proposal.c_str() + at + 20) + 1);
+      EXPECT_EQ(run("$NSP plan " + with_proposal(options, more)).code, 3) << more;
+    }
+  }
+}
+
+TEST(Plan, AnAutomaticMicroBatchGivesWayToMemory) {
+  const std::string options = "$NSP plan --model.preset gpt2_124m --devices t4:4 --train.context 512 --train.global_batch 64 --memory ";
+  EXPECT_TRUE(run(options + "3G").contains("at most 4 at once\n"));
+  const Said small = run(options + "2500M");
+  EXPECT_EQ(small.code, 0) << small.out;
+  EXPECT_TRUE(small.contains("at most 2 at once (the usual 4 do not fit)\n")) << small.out;
+  EXPECT_EQ(run(options + "2500M --train.micro_batch 3").code, 3);
 }
 
 TEST(Plan, MoreRanksOfAHostThanFit) {

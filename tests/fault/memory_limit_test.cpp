@@ -61,5 +61,23 @@ TEST(MemoryLimit, BelowThePlanIsRefusedWith3) {
   EXPECT_EQ(fits.code, 0) << fits.out;
 }
 
+// A run whose usual micro-batch does not fit takes the largest that does, the same on all ranks, and so does the one that resumes it.
+TEST(MemoryLimit, AnAutomaticMicroBatchGivesWay) {
+  const MemoryGroup group(int64_t{700} << 20);
+  if (!group.reason().empty()) GTEST_SKIP() << "cannot make a control group here: " << group.reason();
+  const TempFolder folder;
+  const std::string start =
+      "env OMP_NUM_THREADS=1 mpirun -np 2 $NSP --model.layers 24 --model.hidden 128 --model.heads 2 --model.context 64 --model.vocab 8000 "
+      "--train.global_batch 64 --train.threads 1 --train.eval_batches 1 --data.path " +
+      std::string(std::getenv("NSP_TEST_SOURCE_DIR")) +
+      "/tests/golden/llmc_tiny/dev/data/tinyshakespeare/tiny_shakespeare_train.bin --run.dir " + (folder / "run") + " --train.steps ";
+  const Said first = run("env NSP=$NSP " + group.inside(start + "2"), patience);
+  ASSERT_EQ(first.code, 0) << first.out;
+  EXPECT_TRUE(first.contains("at most 16 at once (the usual 32 do not fit)")) << first.out;
+  const Said second = run("env NSP=$NSP " + group.inside(start + "3"), patience);
+  EXPECT_EQ(second.code, 0) << second.out;
+  EXPECT_FALSE(second.contains("the plan differs from the checkpoint's")) << second.out;
+}
+
 }  // namespace
 }  // namespace nsp::test
