@@ -37,13 +37,15 @@ class AutomaticSequence {
 
 }  // namespace
 
-PlanQuestion job_question(const Config& config, const ModelSpec& spec, Topology topology) {
+PlanQuestion job_question(const Session& session, const ModelSpec& spec, Topology topology) {
+  const Config& config = session.config();
   const Options& train = config.section("train");
   PlanQuestion q;
   q.ranks = static_cast<int>(topology.ranks.size());
   q.global_batch = train.integer("global_batch");
   q.micro_batch = train.text("micro_batch") == "auto" ? 0 : parse::integer(train.text("micro_batch"));
   q.context = train.text("context") == "auto" ? spec.context : parse::integer(train.text("context"));
+  q.plugins = session.plugin_names();
   q.dtype = compute_dtype(train.text("dtype"));
   q.bucket_elements = config.section("comm").integer("bucket_mib") * ((1 << 20) / 4);
   // All ranks must decide alike, so the scarcest memory of the job counts.

@@ -22,11 +22,15 @@ Topology this_machine(const std::vector<DeviceCount>& devices, MachineDescriptio
   const int ranks = devices.front().count;
   const bool one_host = machine.per_host == 0 || machine.per_host >= ranks;
   if (machine.per_host == 0) machine.per_host = ranks;
+  const bool as_it_is = machine.host_memory == 0 && machine.memory == 0;
   if (machine.host_memory == 0) machine.host_memory = here.memory_available;
   Topology topology = describe_topology(devices, machine, here);
   if (!one_host) return topology;
   topology.described = false;
-  for (RankInfo& info : topology.ranks) info.host = here.name;
+  for (RankInfo& info : topology.ranks) {
+    info.host = here.name;
+    if (as_it_is) info.memory_total = info.host_memory_total = here.memory_total;
+  }
   return topology;
 }
 
@@ -63,7 +67,7 @@ int run_plan(Session& session) {
   const ModelSource source = model_source(nullptr, session.config(), {}, session.log());
   Transformer model(source.spec);
   const Topology topology = planned_topology(session, read_host());
-  const PlanQuestion question = job_question(session.config(), source.spec, topology);
+  const PlanQuestion question = job_question(session, source.spec, topology);
   const Planned planned = plan_job(question, model, policies);
   std::fputs(plan_report(planned, model).c_str(), stdout);
   std::fflush(stdout);

@@ -126,7 +126,7 @@ class TrainRun {
 
  private:
   PlanQuestion question() const {
-    PlanQuestion q = job_question(session_.config(), source_.spec, device_.topology);
+    PlanQuestion q = job_question(session_, source_.spec, device_.topology);
     std::vector<std::string> backends;
     for (const RankInfo& rank : device_.topology.ranks) backends.push_back(rank.backend);
     if (!stored_plan_.empty() && stored_plan_.at("backend") == by_rank(backends)) {
@@ -181,14 +181,12 @@ class TrainRun {
 
   void compare_plan(const Planned& planned) {
     if (!from_.reader || from_.reader->attributes().count("plan") == 0) return;
-    const std::map<std::string, std::string> stored = plan_values(from_.reader->attributes().at("plan")),
-                                             now = plan_values(planned.plan.text());
+    std::map<std::string, std::string> stored = plan_values(from_.reader->attributes().at("plan"));
+    stored["plugins"] = from_.reader->attributes().at("plugins");
     std::string changes;
-    for (const auto& [key, value] : now)
+    for (const auto& [key, value] : plan_values(planned.plan.text()))
       if (const auto it = stored.find(key); key != "memory_budget" && it != stored.end() && it->second != value)
         changes += "\n  " + key + ": " + it->second + " -> " + value;
-    if (const std::string& before = from_.reader->attributes().at("plugins"); before != session_.plugin_names())
-      changes += "\n  plug-ins: " + before + " -> " + session_.plugin_names();
     if (!changes.empty())
       log_.warning("the plan differs from the checkpoint's, so from here on results are not equal bit for bit to an uninterrupted run:" +
                    changes);

@@ -48,6 +48,7 @@ RankInfo rank_on(const DeviceKind& kind, const MachineDescription& machine, cons
   info.backend = machine.cpu_backend;
   info.cores = here.cores;
   info.threads = machine.threads > 0 ? machine.threads : std::max(1, static_cast<int>(here.cores.count()) / per_host);
+  info.device_name += " (" + std::to_string(info.threads) + (info.threads == 1 ? " thread)" : " threads)");  // as the CPU backend names it
   if (machine.memory > 0)
     info.host_memory_available = machine.memory * per_host;
   else if (machine.host_memory == 0)

@@ -51,7 +51,7 @@ std::string JobPlan::text() const {
     if (!list.empty()) list += ' ';
     list += std::to_string(share);
   }
-  return text_with(list);
+  return text_with(list) + "memory_budget = " + std::to_string(memory_budget) + "\n";
 }
 
 std::string JobPlan::short_text() const {
@@ -66,8 +66,7 @@ std::string JobPlan::text_with(const std::string& shares_text) const {
   for (int64_t cut : parallel.token_cuts) out << ' ' << cut;
   out << "\nglobal_batch = " << global_batch << "\ncontext = " << context << "\nmicro_batch = " << micro_batch
       << "\nshares = " << shares_text;
-  out << "\ndtype = " << name_of(dtype) << "\nthreads = " << threads << "\nbackend = " << backend << "\nmemory_budget = " << memory_budget
-      << "\n";
+  out << "\ndtype = " << name_of(dtype) << "\nthreads = " << threads << "\nbackend = " << backend << "\nplugins = " << plugins << "\n";
   return out.str();
 }
 

@@ -26,6 +26,7 @@ struct JobPlan {
   DType dtype = DType::f32;     // of weights as forward reads them, and of activations
   std::string threads = "1";    // compute threads of each rank, as by_rank
   std::string backend;          // of each rank, as by_rank
+  std::string plugins;          // in use, as --plugins names them
   int64_t memory_budget = 0;    // bytes a rank may use, as found when the plan was made; it decides `auto` choices
 
   int replica_of(int rank) const { return rank / replica_size; }
@@ -37,9 +38,10 @@ struct JobPlan {
   BatchShape shape(int position, const HeadShare& heads, bool splits_heads) const;
   std::vector<Range> owned(const ParamTable& table, int position) const;
 
-  // What a resume compares and reuses; stored in the checkpoint. One "key = value" a line.
+  // What a resume compares, and the memory budget, which one that reuses the plan takes over; stored in the checkpoint. One
+  // "key = value" a line.
   std::string text() const;
-  // The same for people: many shares as runs.
+  // What a resume compares, for people: many shares as runs.
   std::string short_text() const;
 
  private:

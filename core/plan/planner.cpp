@@ -42,6 +42,7 @@ JobPlan layout_at(const PlanQuestion& q, ParallelPlan parallel, int64_t micro_ba
   }
   plan.threads = by_rank(threads);
   plan.backend = by_rank(backends);
+  plan.plugins = q.plugins;
   plan.memory_budget = q.memory_budget;
   plan.shares = equal_shares(q.global_batch, plan.replicas);
   const int64_t local = plan.parallel.token_cuts[1] - plan.parallel.token_cuts[0];

@@ -28,6 +28,7 @@ struct PlanQuestion {
   DType dtype = DType::f32;  // of weights and activations
   int threads = 1;           // of each rank, and its backend, where the topology is empty
   std::string backend;
+  std::string plugins;          // in use, as --plugins names them
   int64_t bucket_elements = 1;  // of traffic, fp32
   int64_t memory_budget = 0;    // bytes a rank may use; 0 = not known
   // Adds what the training loop itself will allocate for micro-steps of this shape; the loop lies above the plan.

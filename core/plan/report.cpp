@@ -86,15 +86,18 @@ void write_positions(std::ostream& out, const Planned& planned, const ParamTable
   }
 }
 
-// No rank can be faster than its peak, and a replica waits for its slowest rank. "" where a peak is not known.
+// No rank can be faster than its peak, and a replica waits for its slowest rank; not said where a peak is not known.
 std::string compute_text(const Planned& planned, const ModelSpec& spec) {
   const JobPlan& plan = planned.plan;
   const double per_token = spec.flops_per_token(plan.context);
+  char text[200];
+  std::snprintf(text, sizeof text, "compute: %.3g FLOP a step", per_token * static_cast<double>(plan.global_batch * plan.context));
+  const std::string work = text;
   double slowest = 0;
   int rank_of_slowest = 0;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const double peak = planned.topology.ranks[at(rank)].peak_gflops * 1e9;
-    if (peak <= 0) return "";
+    if (peak <= 0) return work + "\n";
     const int p = plan.position_of(rank);
     const auto tokens = static_cast<double>(plan.parallel.token_cuts[at(p) + 1] - plan.parallel.token_cuts[at(p)]);
     const double seconds = per_token * tokens * static_cast<double>(plan.shares[at(plan.replica_of(rank))]) / peak;
@@ -103,12 +106,10 @@ std::string compute_text(const Planned& planned, const ModelSpec& spec) {
       rank_of_slowest = rank;
     }
   }
-  char text[200];
-  std::snprintf(text, sizeof text, "compute: %.3g FLOP a step; at %s peaks at least %.3g s a step, which %s needs\n",
-                per_token * static_cast<double>(plan.global_batch * plan.context),
+  std::snprintf(text, sizeof text, "; at %s peaks at least %.3g s a step, which %s needs\n",
                 planned.topology.described ? "the nominal" : "the measured", slowest,
                 planned.topology.ranks[at(rank_of_slowest)].device_name.c_str());
-  return text;
+  return work + text;
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ TEST(AnotherLayout, EachStateIsMergedOrNewOrDroppedAndSaidOnce) {
   EXPECT_EQ(said.count("\n  sgd.momentum: not in the checkpoint, starts as new\n"), 1) << said.out;
   EXPECT_EQ(said.count("\n  adamw.v: dropped, nothing in this run uses it\n"), 1) << said.out;
   said = start(2, "ddp,adamw", 18);
-  EXPECT_TRUE(said.contains("plug-ins: desloc,dp,resident,sgd -> ddp,dp,resident,adamw")) << said.out;
+  EXPECT_TRUE(said.contains("plugins: desloc,dp,resident,sgd -> ddp,dp,resident,adamw")) << said.out;
   const std::vector<std::string> resumed = records(run_dir, "resume");
   ASSERT_EQ(resumed.size(), 4u);
   EXPECT_NE(resumed[0].find(R"("replicas_before":2,"replicas":3,)"), std::string::npos) << resumed[0];

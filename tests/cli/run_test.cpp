@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <regex>
 #include <sstream>
 
 #include "io/llmc_file.hpp"
@@ -256,6 +257,34 @@ TEST(CompleteRun, SaysSoAndEnds0) {
     EXPECT_EQ(again.count("loss"), 0) << again.out;
     EXPECT_EQ(read_file(run_dir + "/metrics.jsonl"), before);
   }
+}
+
+// The plan verb's text for this machine, and what a run knows beside it: measured peaks, and the memory that is free at that moment.
+TEST(PlanFile, IsTheTextOfTheVerbButForWhatIsMeasured) {
+  const TempFolder folder;
+  const std::string options = " --plugins desloc --desloc.kx 2 --desloc.ku 4 --desloc.kv 8" + tiny_run(folder / "run", 2);
+  ASSERT_EQ(run(ranks(2) + options).code, 0);
+  const Said said = run("env NSP_TRAIN_THREADS=1 $NSP plan --ranks 2" + options);
+  ASSERT_EQ(said.code, 0) << said.out;
+  const auto lines = [](const std::string& text, bool of_run) {
+    std::vector<std::string> all;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) {
+      const bool topology = line.find(" free), ranks 0-1") != line.npos, room = line.rfind("  host:   ", 0) == 0;
+      if (topology || room) line = std::regex_replace(line, std::regex("[0-9.]+ [GT]iB( of [0-9.]+ [GT]iB free|  <- scarcest)"), "ROOM$1");
+      if (of_run && topology) line = std::regex_replace(line, std::regex(", [0-9]+( to [0-9]+)? [GT]FLOP/s"), "");
+      if (of_run && line.rfind("compute: ", 0) == 0) line.erase(std::min(line.find("; at the measured peaks at least "), line.size()));
+      all.push_back(line);
+    }
+    return all;
+  };
+  const std::string file = read_file(folder / "run/plan.txt");
+  EXPECT_NE(file.find("FLOP/s, "), std::string::npos) << file;
+  EXPECT_NE(file.find("; at the measured peaks at least "), std::string::npos) << file;
+  EXPECT_EQ(lines(said.out, false), lines(file, true));
+  const std::string compared = file.substr(file.find("[plan]\n"));
+  EXPECT_NE(compared.find("\nplugins = desloc,dp,resident,adamw\n"), std::string::npos) << compared;
+  EXPECT_EQ(compared.find("memory_budget"), std::string::npos) << compared;
 }
 
 using Prepared = PreparedText;

@@ -55,6 +55,7 @@ TEST(JobPlan, TextReadsBack) {
   p.parallel.token_cuts = {0, 8, 16};
   p.shares = {3, 2};
   p.memory_budget = 12345;
+  p.plugins = "ddp,dp";
   p.dtype = DType::bf16;
   const auto values = plan_values(p.text());
   EXPECT_EQ(values.at("axes"), "sequence:2");
@@ -63,6 +64,8 @@ TEST(JobPlan, TextReadsBack) {
   EXPECT_EQ(values.at("dtype"), "bf16");
   EXPECT_EQ(compute_dtype(values.at("dtype")), DType::bf16);
   EXPECT_EQ(values.at("memory_budget"), "12345");
+  EXPECT_EQ(values.at("plugins"), "ddp,dp");
+  EXPECT_EQ(plan_values(p.short_text()).count("memory_budget"), 0u) << "no resume compares it";
   p.shares = equal_shares(41, 20);
   EXPECT_EQ(plan_values(p.text()).at("shares").substr(0, 7), "3 2 2 2");  // a resume reads the numbers
   EXPECT_EQ(plan_values(p.short_text()).at("shares"), "1 of 3, 19 of 2");
