@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double seconds_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
 std::string environment(const char* name) {
@@ -93,19 +98,21 @@ Said Background::wait(double seconds) {
   Said said;
   const auto begin = Clock::now();
   int status = 0;
+  rusage usage{};
   for (;;) {
-    const pid_t done = waitpid(pid_, &status, WNOHANG);
+    const pid_t done = wait4(pid_, &status, WNOHANG, &usage);
     if (done == pid_) break;
     if (since(begin) > seconds) {
       said.timed_out = true;
       kill_all();
-      waitpid(pid_, &status, 0);
+      wait4(pid_, &status, 0, &usage);
       break;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   reaped_ = true;
   said.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  said.cpu_seconds = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
   said.out = output();
   return said;
 }

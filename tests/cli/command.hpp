@@ -8,8 +8,9 @@
 namespace nsp::test {
 
 struct Said {
-  int code = -1;    // exit code; 128 + n for signal n
-  std::string out;  // standard output and standard error together
+  int code = -1;           // exit code; 128 + n for signal n
+  std::string out;         // standard output and standard error together
+  double cpu_seconds = 0;  // that the command and those it waited for have computed
   bool timed_out = false;
   bool contains(const std::string& text) const { return out.find(text) != std::string::npos; }
   int count(const std::string& text) const;  // occurrences

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -35,12 +34,10 @@ TEST(Plan, GoldenThatDoesNotFit) {
 }
 
 TEST(Plan, FourThousandRanksAreQuickAndShort) {
-  const auto begin = std::chrono::steady_clock::now();
   const Said said =
       run("$NSP plan" + seven_billion + "--plugins desloc,autosp --devices h200:2048,h100:2048 --ranks 4096 --train.global_batch 4096");
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   EXPECT_EQ(said.code, 0) << said.out;
-  EXPECT_LT(seconds, 20);  // 0.2 s where nothing else runs
+  EXPECT_LT(said.cpu_seconds, 1);  // whatever else runs here
   EXPECT_LT(std::count(said.out.begin(), said.out.end(), '\n'), 90) << said.out;
   EXPECT_TRUE(said.contains("h100-1 to h100-256 (256 hosts), each: 8 x")) << said.out;
 }
