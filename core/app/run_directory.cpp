@@ -102,11 +102,72 @@ void warn_of_later_steps(Session& session, const RunDirectory& directory, int64_
                           "). They are removed when the next one is written. Move them away to keep them.");
 }
 
+constexpr const char* forked_from_key = "forked_from";
+
+std::string forked_from(const CheckpointReader& reader) {
+  const auto it = reader.attributes().find(forked_from_key);
+  return it != reader.attributes().end() ? it->second : "";
+}
+
+// One name for a place, however it is written, whether or not it is still there.
+fs::path plain(const std::string& place) {
+  std::error_code error;
+  const fs::path path = fs::weakly_canonical(fs::absolute(place, error), error);
+  return path.has_filename() ? path : path.parent_path();
+}
+
+// Steps of the newest checkpoints that the run of this directory wrote after it had been forked from `origin`.
+std::vector<int64_t> steps_since_fork(CheckpointStore& store, const std::string& origin) {
+  std::vector<int64_t> steps;
+  if (origin.empty()) return steps;
+  for (const int64_t step : newest_first(store)) {
+    try {
+      if (forked_from(*store.open(step)) != origin) break;
+    } catch (const Error&) {
+      continue;  // torn: the one before it tells
+    }
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+// The same command again, as a queue gives it, goes on and does not begin at the fork each time. origin: empty but on rank 0.
+std::unique_ptr<CheckpointReader> newest_since_fork(Session& session, World& world, const RunDirectory& directory,
+                                                    const std::string& resume, const std::string& origin) {
+  Hdf5Store store(directory.checkpoints());
+  const std::vector<int64_t> steps = world.of_first_rank(steps_since_fork(store, origin));
+  std::vector<PassedOver> passed_over;
+  std::unique_ptr<CheckpointReader> reader = first_good(&world, store, steps, Needed::everything, passed_over);
+  for (const PassedOver& bad : passed_over) session.log().warning(text_of(store, bad));
+  if (reader)
+    session.log().info("the run in " + directory.path() + " was forked from run.resume = " + resume +
+                       " before and goes on from its own step " + std::to_string(reader->step()) +
+                       ". To begin at the fork again, choose another --run.dir.");
+  return reader;
+}
+
+void take_over(ResumePoint& point, Session& session, World& world, const RunDirectory& directory) {
+  if (world.rank() == 0) warn_of_later_steps(session, directory, point.reader->step());
+  const auto it = point.reader->attributes().find("config");
+  if (it != point.reader->attributes().end()) point.config = read_stored(it->second);
+}
+
 }  // namespace
+
+Attributes ResumePoint::origin() const {
+  return forked_from.empty() ? Attributes{} : Attributes{{forked_from_key, forked_from}};
+}
 
 ResumePoint find_resume_point(Session& session, World& world, const RunDirectory& directory, const std::string& resume) {
   const bool named = resume != "auto" && resume != "never";
   const CheckpointPath place = named ? checkpoint_path(resume) : CheckpointPath{directory.checkpoints(), -1};
+  ResumePoint out;
+  if (named && world.rank() == 0 && plain(place.folder) != plain(directory.checkpoints())) out.forked_from = plain(resume).string();
+  if (named) out.reader = newest_since_fork(session, world, directory, resume, out.forked_from);
+  if (out.reader) {
+    take_over(out, session, world, directory);
+    return out;
+  }
   Hdf5Store store(place.folder);
   const std::vector<int64_t> steps = world.of_first_rank(place.step >= 0 ? std::vector<int64_t>{place.step} : newest_first(store));
   if (resume == "never") {
@@ -117,7 +178,6 @@ ResumePoint find_resume_point(Session& session, World& world, const RunDirectory
   if (steps.empty() && named)
     throw Error(ErrorKind::input,
                 "run.resume = " + resume + " holds no checkpoint. It names what the run goes on from. Correct the path, or leave it out.");
-  ResumePoint out;
   std::vector<PassedOver> passed_over;
   out.reader = first_good(&world, store, steps, Needed::everything, passed_over);
   if (!out.reader && place.step >= 0) throw Error(ErrorKind::input, passed_over.front().why);
@@ -126,9 +186,8 @@ ResumePoint find_resume_point(Session& session, World& world, const RunDirectory
     throw Error(ErrorKind::input, "none of the " + std::to_string(steps.size()) + " checkpoints in " + place.folder +
                                       " can be used (see above). Restore one from a copy, or choose another --run.dir to start anew.");
   if (!out.reader) return out;
-  if (world.rank() == 0) warn_of_later_steps(session, directory, out.reader->step());
-  const auto it = out.reader->attributes().find("config");
-  if (it != out.reader->attributes().end()) out.config = read_stored(it->second);
+  if (world.rank() == 0 && out.forked_from.empty()) out.forked_from = forked_from(*out.reader);
+  take_over(out, session, world, directory);
   return out;
 }
 

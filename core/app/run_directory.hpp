@@ -38,9 +38,12 @@ class RunDirectory {
 struct ResumePoint {
   std::unique_ptr<CheckpointReader> reader;
   StoredValues config;  // of the run that wrote it
+  // Rank 0: the checkpoint of another directory that this run was begun from, as an absolute path.
+  std::string forked_from;
+  Attributes origin() const;  // for this run's checkpoints, so that it is known when the same command is given again
 };
 // Collective. resume: the value of run.resume. All ranks together verify a checkpoint before it is taken; a bad one is reported and
-// the one before it tried.
+// the one before it tried. A run that was forked from what `resume` names goes on from its own newest checkpoint.
 ResumePoint find_resume_point(Session& session, World& world, const RunDirectory& directory, const std::string& resume);
 
 }  // namespace nsp

@@ -163,13 +163,15 @@ class TrainRun {
   }
 
   Attributes attributes(const Planned& planned) const {
-    return {{"config", session_.config().dump()},
-            {"plan", planned.plan.text()},
-            {"plugins", session_.plugin_names()},
-            {"model", spec_text(source_.spec)},
-            {"data.fingerprint", data_.train->fingerprint()},
-            {"data.tokenizer", data_.train->tokenizer()},
-            {"nsp_version", NSP_VERSION}};
+    Attributes all = from_.origin();
+    all.merge(Attributes{{"config", session_.config().dump()},
+                         {"plan", planned.plan.text()},
+                         {"plugins", session_.plugin_names()},
+                         {"model", spec_text(source_.spec)},
+                         {"data.fingerprint", data_.train->fingerprint()},
+                         {"data.tokenizer", data_.train->tokenizer()},
+                         {"nsp_version", NSP_VERSION}});
+    return all;
   }
 
   // Once the run is known to go on: a start that is refused leaves the files as they are.

@@ -207,6 +207,55 @@ TEST(AnotherLayout, EachStateIsMergedOrNewOrDroppedAndSaidOnce) {
   losses(run_dir, 18);
 }
 
+// run.resume names a checkpoint of another run: where the new run begins, however often the command is given.
+TEST(Fork, TheSameCommandAgainGoesOn) {
+  const TempFolder folder;
+  const auto start = [&](const std::string& run_dir, int steps, const std::string& from) {
+    const Said said = run(ranks(2) + (from.empty() ? "" : " --run.resume " + from) + tiny_run(folder / run_dir, steps), patience);
+    EXPECT_EQ(said.code, 0) << said.out;
+    return said;
+  };
+  const auto resumed = [](const Said& said, int step) { return said.count("resumed from step " + std::to_string(step) + " ") == 1; };
+  start("a", 4, "");
+  start("b", 2, "");
+  const std::string fork = checkpoint(folder / "a", 4);
+  Said said = start("f", 6, fork);
+  EXPECT_TRUE(resumed(said, 4)) << said.out;
+  said = start("f", 8, folder / "b/../a/checkpoints/./step_00000004/");
+  EXPECT_TRUE(resumed(said, 6) && said.contains("goes on from its own step 6. ")) << said.out;
+  said = start("f", 9, "");  // what the run was forked from outlives a start without run.resume
+  EXPECT_TRUE(resumed(said, 8)) << said.out;
+  fs::rename(folder / "a", folder / "gone");  // and needs it no longer
+  said = start("f", 10, fork);
+  EXPECT_TRUE(resumed(said, 9)) << said.out;
+  said = start("f", 4, folder / "b");  // another fork is one
+  EXPECT_TRUE(resumed(said, 2) && !said.contains("goes on from its own")) << said.out;
+  said = start("f", 5, checkpoint(folder / "f", 4));  // a checkpoint of the run itself: back to it, each time
+  EXPECT_TRUE(resumed(said, 4)) << said.out;
+  said = start("f", 5, checkpoint(folder / "f", 4));
+  EXPECT_TRUE(resumed(said, 4)) << said.out;
+  said = start("f", 6, folder / "b");
+  EXPECT_TRUE(resumed(said, 5)) << said.out;
+}
+
+// A damaged checkpoint of a fork that is its only one: the run begins at the fork again, not at what the directory held before.
+TEST(Fork, NeverGoesOnFromWhatWasThereBefore) {
+  const TempFolder folder;
+  const std::string options = "--train.checkpoint_every 2";
+  ASSERT_EQ(run("$NSP" + tiny_run(folder / "a", 4), patience).code, 0);
+  ASSERT_EQ(run("$NSP" + tiny_run(folder / "f", 3), patience).code, 0);
+  const std::string again = "$NSP" + tiny_run(folder / "f", 8) + options + " --run.resume " + folder / "a";
+  ASSERT_EQ(run(with(again, "--train.steps", "6"), patience).code, 0);
+  const auto damage = [&](int step) {
+    for (const auto& entry : fs::directory_iterator(checkpoint(folder / "f", step)))
+      if (entry.path().filename() != "manifest.h5") fs::resize_file(entry.path(), fs::file_size(entry.path()) / 2);
+  };
+  damage(6);
+  const Said said = run(again, patience);
+  EXPECT_TRUE(said.contains("passed over") && said.contains("resumed from step 4 ")) << said.out;
+  EXPECT_FALSE(said.contains("its own step 3")) << said.out;
+}
+
 class Stopped : public testing::TestWithParam<const char*> {
  protected:
   static constexpr int steps = 40;
