@@ -12,22 +12,22 @@ namespace {
 
 // A signal handler can reach nothing but objects of static storage.
 std::atomic<int> received{0};
-std::atomic<int64_t> received_at{0};
+std::atomic<int64_t> received_at{0};  // ms
 
-int64_t now_seconds() {
+int64_t now_ms() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);  // async-signal-safe
-  return t.tv_sec;
+  return int64_t{1000} * t.tv_sec + t.tv_nsec / 1000000;
 }
 
 extern "C" void on_signal(int signal) {
   if (received.load() == 0) {
-    received_at = now_seconds();
+    received_at = now_ms();
     received = signal;
     return;
   }
   // Launchers often deliver one request several times, so a further signal counts only after a while: then at once.
-  if (now_seconds() - received_at.load() >= 5) _exit(128 + signal);
+  if (now_ms() - received_at.load() >= 5000) _exit(128 + signal);
 }
 
 const int handled[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP};

@@ -1,5 +1,5 @@
 // The sync policy `faulty`: ddp or desloc with one fault at a chosen step of a chosen rank, so that tests meet it at the same place
-// in every run: a gradient that is not a number, an exception, a process that stops or kills itself, a step that takes long.
+// in every run: a gradient that is not a number, an exception, a process that stops, hangs or kills itself, a step that takes long.
 #include <dlfcn.h>
 #include <signal.h>
 
@@ -90,6 +90,7 @@ class Faulty final : public SyncPolicy {
     if (fault_ == "kill") raise(SIGKILL);
     if (fault_ == "throw") throw std::runtime_error("a plug-in gave up");
     if (fault_ == "throw_diverged") throw Error(ErrorKind::diverged, "a plug-in found nonsense. It was asked to. Do not ask it.");
+    if (fault_ == "hang") std::this_thread::sleep_for(std::chrono::hours(1));  // goes on to sleep after a signal
     if (fault_ == "sleep") std::this_thread::sleep_for(std::chrono::milliseconds(300));
   }
 
@@ -105,7 +106,7 @@ class Faulty final : public SyncPolicy {
 
 const nsp_option rows[] = {
     {"inner", "choice:ddp|desloc", "ddp", "the policy that is spoilt"},
-    {"fault", "choice:nan|stop|kill|throw|throw_diverged|sleep", "nan", "what happens"},
+    {"fault", "choice:nan|stop|hang|kill|throw|throw_diverged|sleep", "nan", "what happens"},
     {"at", "int", "0", "first step t with the fault, from 0"},
     {"steps", "int", "1", "steps with the fault"},
     {"rank", "int", "0", "rank with the fault"},
