@@ -55,8 +55,8 @@ TEST(CommandLine, ValueOfTheWrongType) {
 TEST(CommandLine, ValueOutOfRange) {
   expect_refusal(run("$NSP --model.layers 0"), 2, {"model.layers = 0", "too small"}, "at least 1");
   expect_refusal(run("$NSP --train.global_batch -4"), 2, {"train.global_batch = -4", "too small"}, "at least 1");
-  expect_refusal(run("$NSP --train.steps 0"), 2, {"train.steps = 0", "too small"}, "at least 1");
-  expect_refusal(run("$NSP --train.threads 513"), 2, {"train.threads = 513", "too large"}, "at most 512");
+  expect_refusal(run("$NSP plan --train.steps 0"), 2, {"train.steps = 0", "too small"}, "at least 1");
+  expect_refusal(run("$NSP plan --train.threads 513"), 2, {"train.threads = 513", "too large"}, "at most 512");
   expect_refusal(run("$NSP --comm.bucket_mib 0"), 2, {"comm.bucket_mib = 0", "too small"}, "at least 1");
   expect_refusal(run("$NSP prepare --input a --output b --val-fraction 2"), 2, {"val-fraction = 2", "too large"}, "at most 0.9");
 }
