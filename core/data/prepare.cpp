@@ -19,13 +19,14 @@
 namespace nsp {
 namespace {
 
-// Of both readings; a file whose size is not known counts as nothing, and its reader says what is wrong.
+// Of both readings; a file that may be the only document is read once more, to cut it. A file whose size is not known counts as
+// nothing, and its reader says what is wrong.
 int64_t bytes_to_read(const std::vector<std::string>& files) {
   int64_t total = 0;
   std::error_code unknown;
   for (const std::string& file : files)
-    if (const auto bytes = std::filesystem::file_size(file, unknown); !unknown) total += 2 * static_cast<int64_t>(bytes);
-  return total;
+    if (const auto bytes = std::filesystem::file_size(file, unknown); !unknown) total += static_cast<int64_t>(bytes);
+  return total * (files.size() == 1 ? 3 : 2);
 }
 
 std::string listed(const std::map<std::string, int64_t>& skipped) {
@@ -159,6 +160,7 @@ class Preparation {
   }
 
   void write_one_document(PrepareReport& report) {
+    meter_.expect(2 * survey_.files.front().bytes);
     int64_t tokens = 0;
     encode_first([&](const PieceEncoder::Encoded& encoded, bool) { tokens += static_cast<int64_t>(encoded.tokens.size()); });
     const int64_t held = std::clamp<int64_t>(std::llround(static_cast<double>(tokens) * options_.val_fraction), 1, tokens - 1);

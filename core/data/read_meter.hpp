@@ -1,4 +1,4 @@
-// How far the two readings of prepare are, told to whoever wants to know. One thread.
+// How far the readings of prepare are, told to whoever wants to know. One thread.
 #pragma once
 
 #include <algorithm>

@@ -104,6 +104,26 @@ TEST(Terminal, StepLinesThatAreAskedForAppearAboveIt) {
   EXPECT_EQ(count(lines, "step 30/30  [#"), 1);
 }
 
+TEST(Terminal, PrepareRewritesOneLineToo) {
+  const TempFolder folder;
+  std::string text;
+  for (int i = 0; text.size() < (64 << 20); ++i) text += "line " + std::to_string(i) + " of a text that takes a moment\n";
+  write_file(folder / "text.txt", text);
+  for (const std::size_t columns : {90, 60}) {
+    const std::string out = folder / ("out" + std::to_string(columns));
+    const std::string output =
+        output_on_terminal(app() + " prepare --input " + (folder / "text.txt") + " --output " + out, static_cast<unsigned short>(columns));
+    const std::vector<std::string> lines = screen(output, columns);
+    EXPECT_EQ(count(lines, "[#"), 1) << output;
+    EXPECT_EQ(count(lines, "#]  100%"), 1) << output;  // the line as it was left
+    EXPECT_EQ(lines.front().rfind("preparing  [#", 0), 0u) << output;
+    EXPECT_GT(std::count(output.begin(), output.end(), '['), 1) << output;  // and it grew
+    EXPECT_EQ(output.find("100%"), output.rfind("100%")) << output;         // to the end and not before
+    EXPECT_EQ(count(lines, "prepared  " + out.substr(0, 20)), 1) << output;
+    EXPECT_EQ(lines.back(), "");
+  }
+}
+
 TEST(Terminal, ElsewhereLinesArePlain) {
   const TempFolder folder;
   const Said said = run("$NSP" + tiny_run(folder / "run", 3));
