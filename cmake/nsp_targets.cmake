@@ -8,7 +8,12 @@ target_include_directories(nsp_flags INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_options(nsp_flags INTERFACE $<BUILD_INTERFACE:-Wall;-Wextra;-Wno-missing-field-initializers>)
 if(NSP_SANITIZE)
-  target_compile_options(nsp_flags INTERFACE $<BUILD_INTERFACE:-fsanitize=${NSP_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=undefined>)
+  # Targets with the property NSP_PLAIN, or in a directory with it, are linked to the sanitizer's library, but not watched themselves.
+  define_property(TARGET PROPERTY NSP_PLAIN INHERITED)
+  define_property(DIRECTORY PROPERTY NSP_PLAIN INHERITED)
+  set(watched $<NOT:$<BOOL:$<TARGET_PROPERTY:NSP_PLAIN>>>)
+  target_compile_options(nsp_flags INTERFACE
+    $<BUILD_INTERFACE:-fno-omit-frame-pointer;$<${watched}:-fsanitize=${NSP_SANITIZE};-fno-sanitize-recover=undefined>>)
   target_link_options(nsp_flags INTERFACE $<BUILD_INTERFACE:-fsanitize=${NSP_SANITIZE}>)
 endif()
 

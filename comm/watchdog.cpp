@@ -90,6 +90,8 @@ void Watchdog::watch() {
     const std::string text = timeout_report(ring_, rank_, host_, timeout_);
     std::fputs(text.c_str(), stderr);
     std::fflush(stderr);
+    // The first rank that ends makes the launcher end the others; those that wait since a moment later have the time to say for whom.
+    if (!told) std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, timeout_ / 3)));
     _exit(exit_code::timeout);
   }
 }

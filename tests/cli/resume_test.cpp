@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Sequences a step, for runs that are stopped: the golden batch of 4 takes 3 ms, and a signal reaches the ranks later than that.
-constexpr const char* longer_batch = "24";
+constexpr const char* longer_batch = "48";
 
 constexpr double patience = 300;  // seconds; on a crowded machine a run of a second takes half a minute
 

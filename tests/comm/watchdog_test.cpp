@@ -74,7 +74,7 @@ TEST(Watchdog, ARankThatIsToldToEndGivesUpAtHalfOfTheTime) {
     FixedRing ring;
     const BlockingCall call(ring, "world", "split");
     Watchdog watchdog(ring, 1, "node", 4, [told] { return told; });
-    std::this_thread::sleep_for(std::chrono::milliseconds(3000));
+    std::this_thread::sleep_for(std::chrono::seconds(told ? 60 : 3));
     _exit(0);
   };
   EXPECT_EXIT(wait_for_ever(true), testing::ExitedWithCode(6), "split on communicator 'world' \\(tag 0\\) waits for the other ranks");

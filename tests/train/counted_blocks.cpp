@@ -52,7 +52,7 @@ int64_t most_block_bytes() {
   return blocks.most;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(NSP_UNDER_ASAN) || defined(__SANITIZE_THREAD__)
 bool counts_blocks() {
   return false;
 }

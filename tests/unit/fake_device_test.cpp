@@ -14,7 +14,7 @@
 #include "tests/support/cpu_backend.hpp"
 #include "tests/support/toy_backend.hpp"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(NSP_UNDER_ASAN) || defined(__SANITIZE_THREAD__)
 #define EXPECT_SEGV(statement) EXPECT_DEATH(statement, "SEGV")
 #else
 #define EXPECT_SEGV(statement) EXPECT_EXIT(statement, ::testing::KilledBySignal(SIGSEGV), "")
