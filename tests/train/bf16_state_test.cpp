@@ -12,18 +12,14 @@ namespace nsp::test {
 namespace {
 
 // A model without padding rows, so that sizes are exactly those of its parameters.
-LocalSettings unpadded(int ranks, int degree) {
+LocalSettings unpadded(int replicas, int degree) {
   LocalSettings s = tiny_settings();
   s.weights = {};
   s.spec.vocab = 512;
   s.dtype = DType::bf16;
-  s.ranks = ranks;
+  s.ranks = replicas;
   s.train.steps = 0;
-  if (degree > 1) {
-    s.parallel = "autosp";
-    s.options["autosp.degree"] = std::to_string(degree);
-  }
-  return s;
+  return with_autosp(s, degree);
 }
 
 int64_t bytes_of(const MemoryTable& table, const std::string& what) {
@@ -52,7 +48,7 @@ TEST(Bf16Memory, IsTwoFourFourAndEightBytesAParameterOnOneRank) {
 }
 
 TEST(Bf16Memory, MasterAndMomentsAreSharedInAReplica) {
-  const LocalSettings s = unpadded(2, 2);
+  const LocalSettings s = unpadded(1, 2);
   const int64_t n = Transformer(s.spec.completed()).table().total(), own = owned_of_half(s.spec);
   ASSERT_LT(own, n * 6 / 10);
   const MemoryTable memory = run_local(s).planned.kinds.front().memory;
@@ -72,14 +68,14 @@ TEST(Bf16Memory, Fp32HasNoMaster) {
 }
 
 struct Layout {
-  int ranks, degree;
+  int replicas, degree;
   bool fake;
 };
 class Bf16Weights : public testing::TestWithParam<Layout> {};
 
 // What forward reads, on every rank, is the master rounded to the nearest.
 TEST_P(Bf16Weights, AreTheRoundedMasterOnEveryRank) {
-  LocalSettings s = unpadded(GetParam().ranks, GetParam().degree);
+  LocalSettings s = unpadded(GetParam().replicas, GetParam().degree);
   s.fake_device = GetParam().fake;
   const auto wanted = [](const Param& param, int64_t element) {  // most of these are no bf16 numbers; some are ties
     const uint32_t bits = 0x3f800000u + 0x1234u * static_cast<uint32_t>(element) + 0x777u * static_cast<uint32_t>(param.name.size());
@@ -104,7 +100,7 @@ TEST_P(Bf16Weights, AreTheRoundedMasterOnEveryRank) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Bf16Weights,
-                         testing::Values(Layout{1, 1, false}, Layout{2, 1, true}, Layout{3, 3, false}, Layout{2, 2, true}));
+                         testing::Values(Layout{1, 1, false}, Layout{2, 1, true}, Layout{1, 3, false}, Layout{1, 2, true}));
 
 TEST(Bf16Numbers, RoundToTheNearestAndKeepNaN) {
   EXPECT_EQ(to_bf16(1.0f), 0x3f80);

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "core/tensor/core_states.hpp"
+#include "tests/train/compare_runs.hpp"
 #include "tests/train/llmc_tiny.hpp"
 
 namespace nsp::test {
@@ -24,29 +24,12 @@ LocalSettings bf16(int steps, int ranks = 1) {
   return s;
 }
 
-LocalSettings with_autosp(LocalSettings s, int degree) {
-  s.ranks *= degree;
-  s.parallel = "autosp";
-  s.options["autosp.degree"] = std::to_string(degree);
-  return s;
-}
-
 LocalSettings with_desloc(LocalSettings s) {
   s.sync = "desloc";
   s.options["desloc.kx"] = "3";
   s.options["desloc.ku"] = "9";
   s.options["desloc.kv"] = "18";
   return s;
-}
-
-void expect_same_bits(const LocalResult& a, const LocalResult& b) {
-  ASSERT_EQ(a.model.size(), b.model.size());
-  for (const auto& [name, values] : a.model) {
-    const std::vector<float>& other = b.model.at(name);
-    ASSERT_EQ(values.size(), other.size()) << name;
-    EXPECT_EQ(0, std::memcmp(values.data(), other.data(), values.size() * sizeof(float))) << name;
-  }
-  EXPECT_EQ(a.weight_hashes, b.weight_hashes);
 }
 
 void expect_near(const LocalResult& a, const LocalResult& b) {
@@ -120,14 +103,7 @@ TEST_P(Bf16Resume, TwentyAndTwentyAreForty) {
   s.shuffle = true;
   s.train.schedule.kind = ScheduleKind::cosine;
   s.train.schedule.steps = 40;
-  const LocalResult whole = run_local(s);
-  MemoryStore store;
-  s.store = &store;
-  s.train.steps = 20;
-  run_local(s);
-  s.train.steps = 40;
-  s.resume = true;
-  expect_same_bits(whole, run_local(s));
+  expect_resume_is_whole(s, 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Bf16Resume,

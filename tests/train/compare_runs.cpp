@@ -26,6 +26,7 @@ void expect_same_bits(const LocalResult& a, const LocalResult& b) {
     ASSERT_EQ(values.size(), other.size()) << name;
     EXPECT_EQ(0, std::memcmp(values.data(), other.data(), values.size() * sizeof(float))) << name;
   }
+  EXPECT_EQ(a.weight_hashes, b.weight_hashes);
 }
 
 void GradientRecorder::record(TrainParts& parts) {
@@ -46,6 +47,13 @@ void GradientRecorder::record(TrainParts& parts) {
   }
 }
 
+LocalResult run_recorded(LocalSettings settings, GradientRecorder& recorder) {
+  settings.on_step = [&](TrainParts& parts, int64_t t) {
+    if (t == 0) recorder.record(parts);
+  };
+  return run_local(settings);
+}
+
 void expect_close_gradients(const GradientRecorder& a, const GradientRecorder& b, double relative) {
   ASSERT_EQ(a.gradients().size(), b.gradients().size());
   for (const auto& [name, g] : a.gradients()) {
@@ -59,6 +67,20 @@ void expect_close_gradients(const GradientRecorder& a, const GradientRecorder& b
     EXPECT_GT(norm, 0) << name;
     EXPECT_LE(std::sqrt(difference), relative * std::sqrt(norm)) << name;
   }
+}
+
+void expect_resume_is_whole(LocalSettings settings, int64_t first_steps) {
+  const LocalResult whole = run_local(settings);
+  const int64_t steps = settings.train.steps;
+  MemoryStore store;
+  settings.store = &store;
+  settings.train.steps = first_steps;
+  run_local(settings);
+  settings.train.steps = steps;
+  settings.resume = true;
+  const LocalResult resumed = run_local(settings);
+  EXPECT_EQ(resumed.restored.state.step, first_steps);
+  expect_same_bits(whole, resumed);
 }
 
 }  // namespace nsp::test

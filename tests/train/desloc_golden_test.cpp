@@ -130,19 +130,15 @@ TEST_P(DeslocGolden, LossesAndMeanParameters) {
   const Case c = GetParam();
   const Reference r = read_reference(c.file);
   LocalSettings s = tiny_settings();
-  s.ranks = r.replicas * c.sequence_ranks;
+  s.ranks = r.replicas;
   s.sync = "desloc";
   s.options = {{"desloc.kx", period(r.kx)}, {"desloc.ku", period(r.ku)}, {"desloc.kv", period(r.kv)}};
-  if (c.sequence_ranks > 1) {
-    s.parallel = "autosp";
-    s.options["autosp.degree"] = std::to_string(c.sequence_ranks);
-  }
   s.fake_device = c.fake_device;
   s.global_batch = r.batch * r.replicas;
   s.train.clip = 1.0;
   s.train.steps = r.steps;
   s.val_data = [] { return std::make_unique<FirstSamples>(tiny_data("val"), 20); };
-  const LocalResult result = run_local(s);
+  const LocalResult result = run_local(with_autosp(s, c.sequence_ranks));
 
   for (int t = 0; t < r.steps; ++t)
     for (int m = 0; m < r.replicas; ++m) {

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "core/tensor/core_states.hpp"
 #include "tests/train/compare_runs.hpp"
@@ -47,17 +46,7 @@ class AutospDegree : public testing::TestWithParam<int> {};
 TEST_P(AutospDegree, LossesAndEveryGradientAreThoseOfDegreeOne) {
   const int degree = GetParam();
   GradientRecorder one_gradients, many_gradients;
-  LocalSettings one = base(5), many = base(5);
-  one.on_step = [&](TrainParts& parts, int64_t t) {
-    if (t == 0) one_gradients.record(parts);
-  };
-  many.ranks = degree;
-  many.parallel = "autosp";
-  many.options["autosp.degree"] = std::to_string(degree);
-  many.on_step = [&](TrainParts& parts, int64_t t) {
-    if (t == 0) many_gradients.record(parts);
-  };
-  const LocalResult a = run_local(one), b = run_local(many);
+  const LocalResult a = run_recorded(base(5), one_gradients), b = run_recorded(with_autosp(base(5), degree), many_gradients);
   expect_losses(a, b, 1e-5);
   expect_close_gradients(one_gradients, many_gradients, 1e-5);
   for (std::size_t r = 1; r < b.weight_hashes.size(); ++r) EXPECT_EQ(b.weight_hashes[0], b.weight_hashes[r]);
@@ -66,12 +55,9 @@ TEST_P(AutospDegree, LossesAndEveryGradientAreThoseOfDegreeOne) {
 INSTANTIATE_TEST_SUITE_P(Degrees, AutospDegree, testing::Values(2, 3, 4));
 
 TEST(Equivalence, UnevenTokensAndHeadsOverThreeRanksOnFakeDevices) {
-  LocalSettings one = base(4), three = base(4);
-  three.ranks = 3;  // 64 tokens and 4 heads are cut unevenly
-  three.parallel = "autosp";
-  three.options["autosp.degree"] = "3";
+  LocalSettings three = with_autosp(base(4), 3);  // 64 tokens and 4 heads are cut unevenly
   three.fake_device = true;
-  expect_losses(run_local(one), run_local(three), 1e-5);
+  expect_losses(run_local(base(4)), run_local(three), 1e-5);
 }
 
 TEST(Equivalence, DeslocOnOneReplicaIsPlainAdamwBitForBit) {
@@ -123,27 +109,14 @@ class Resume : public testing::TestWithParam<ResumeCase> {};
 TEST_P(Resume, TwentyAndTwentyAreForty) {
   const ResumeCase c = GetParam();
   LocalSettings s = base(40);
-  s.ranks = c.replicas * c.degree;
+  s.ranks = c.replicas;
   s.sync = c.sync;
   s.fake_device = c.fake;
   s.shuffle = true;
   s.train.schedule.kind = ScheduleKind::cosine;
   s.train.schedule.steps = 40;
   if (s.sync == "desloc") s.options = {{"desloc.kx", "3"}, {"desloc.ku", "9"}, {"desloc.kv", "18"}};
-  if (c.degree > 1) {
-    s.parallel = "autosp";
-    s.options["autosp.degree"] = std::to_string(c.degree);
-  }
-  const LocalResult whole = run_local(s);
-  MemoryStore store;
-  s.store = &store;
-  s.train.steps = 20;
-  run_local(s);
-  s.train.steps = 40;
-  s.resume = true;
-  const LocalResult resumed = run_local(s);
-  expect_same_bits(whole, resumed);
-  EXPECT_EQ(whole.weight_hashes, resumed.weight_hashes);
+  expect_resume_is_whole(with_autosp(s, c.degree), 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Resume,
@@ -167,14 +140,10 @@ TEST(Checkpoint, AFailedOneIsRemovedAndTrainingGoesOn) {
 TEST(Bytes, DeslocSendsWhatTheFormulaSaysAtDegreeOneAndTwo) {
   for (const int degree : {1, 2}) {
     LocalSettings s = base(10);
-    s.ranks = 2 * degree;
+    s.ranks = 2;
     s.sync = "desloc";
     s.options = {{"desloc.kx", "2"}, {"desloc.ku", "4"}, {"desloc.kv", "8"}};
-    if (degree > 1) {
-      s.parallel = "autosp";
-      s.options["autosp.degree"] = "2";
-    }
-    const LocalResult r = run_local(s);
+    const LocalResult r = run_local(with_autosp(s, degree));
     double sum = 0;
     for (const std::string& line : r.metrics)
       if (const double step = json_number(line, "step"); line.find("\"kind\":\"step\"") != std::string::npos && step >= 2 && step <= 9)

@@ -78,12 +78,7 @@ TEST(LlamaGolden, TwentyAdamWStepsInBf16) {
   for (const int degree : {1, 2}) {
     LocalSettings s = settings(tiny);
     s.dtype = DType::bf16;
-    s.ranks = degree;
-    if (degree > 1) {
-      s.parallel = "autosp";
-      s.options.emplace("autosp.degree", std::to_string(degree));
-    }
-    const LocalResult result = run_local(s);
+    const LocalResult result = run_local(with_autosp(s, degree));
     ASSERT_EQ(result.losses.size(), tiny.losses.size());
     for (std::size_t t = 0; t < tiny.losses.size(); ++t) {
       EXPECT_NEAR(result.losses[t][0], tiny.losses[t], 3e-4 * tiny.losses[t]) << "step " << t << ", degree " << degree;
@@ -95,11 +90,7 @@ TEST(LlamaGolden, TwentyAdamWStepsInBf16) {
 // Three ranks share each sequence: 4 query heads and 2 key/value heads, one of which two ranks hold.
 TEST(LlamaGolden, TwentyAdamWStepsOnThreeRanksOfOneReplica) {
   const LlamaTiny tiny = read_llama_tiny();
-  LocalSettings s = settings(tiny);
-  s.ranks = 3;
-  s.parallel = "autosp";
-  s.options.emplace("autosp.degree", "3");
-  expect_reference(tiny, run_local(s));
+  expect_reference(tiny, run_local(with_autosp(settings(tiny), 3)));
 }
 
 }  // namespace

@@ -183,6 +183,14 @@ void rethrow_cause(const std::vector<std::exception_ptr>& failures) {
 
 }  // namespace
 
+LocalSettings with_autosp(LocalSettings settings, int degree) {
+  if (degree == 1) return settings;
+  settings.ranks *= degree;
+  settings.parallel = "autosp";
+  settings.options["autosp.degree"] = std::to_string(degree);
+  return settings;
+}
+
 LocalResult run_local(const LocalSettings& settings) {
   MemoryStore own_store;
   Shared shared{settings, settings.store ? *settings.store : own_store, {}, {}, {}};

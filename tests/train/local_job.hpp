@@ -55,6 +55,9 @@ struct LocalResult {
   Restored restored;   // of a resumed run, as rank 0 saw it
 };
 
+// Each rank of a job shared by `degree` ranks: that many times the ranks, and autosp between them. 1 changes nothing.
+LocalSettings with_autosp(LocalSettings settings, int degree);
+
 // Throws what a rank threw (the first one's). REQUIRES NSP_PLUGIN_PATH with the backend and the policies' modules.
 LocalResult run_local(const LocalSettings& settings);
 

@@ -31,18 +31,14 @@ LocalSettings settings(const Layout& layout, int64_t steps, CheckpointStore* sto
   s.train.clip = 1.0;
   s.train.steps = steps;
   s.global_batch = batch;
-  s.ranks = layout.replicas * layout.degree;
+  s.ranks = layout.replicas;
   s.fake_device = layout.fake_device;
   s.sync = layout.sync;
   s.optimizer = layout.optimizer;
   if (layout.sync == "desloc") s.options = {{"desloc.kx", "3"}, {"desloc.ku", "9"}, {"desloc.kv", "18"}};
   if (layout.optimizer == "sgd") s.options["desloc.kv"] = "192";  // sgd has no second moment
-  if (layout.degree > 1) {
-    s.parallel = "autosp";
-    s.options["autosp.degree"] = std::to_string(layout.degree);
-  }
   s.store = store;
-  return s;
+  return with_autosp(s, layout.degree);
 }
 
 LocalResult go_on(const Layout& layout, int64_t steps, CheckpointStore* store, const LocalSettings& like) {
