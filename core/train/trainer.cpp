@@ -279,7 +279,6 @@ void Trainer::evaluate_now(int64_t step) {
   const ByteCounts after = parts_.groups.bytes();
   double bytes[1] = {static_cast<double>(after.sync - before.sync + after.replica - before.replica)};
   all_reduce_now(parts_.groups.world(), parts_.wait, bytes);
-  validation_loss_ = result.loss;
   last_evaluation_ = step;
   io_.metrics.evaluation(step, result.loss, result.tokens, static_cast<int64_t>(bytes[0]));
   char text[128];

@@ -48,7 +48,6 @@ class Trainer {
   Outcome run();
   const TrainState& state() const noexcept { return state_; }
   const Breakdown& breakdown() const noexcept { return time_; }
-  double last_validation_loss() const noexcept { return validation_loss_; }
 
  private:
   struct GroupResult {  // of the group vector
@@ -82,7 +81,6 @@ class Trainer {
   std::vector<After> owner_sums_;
   std::optional<PendingJob> pending_;
   bool stop_ = false, checkpoint_asked_ = false, diverged_ = false;
-  double validation_loss_ = 0;
   int64_t last_checkpoint_ = -1, last_evaluation_ = -1;
   Breakdown time_;
 };

@@ -150,7 +150,6 @@ void run_rank(Shared& shared, Device& device, Communicator& world) {
     shared.result.weight_hashes[static_cast<std::size_t>(rank)] = hash;
     shared.result.times[static_cast<std::size_t>(rank)] = trainer.breakdown();
     if (rank == 0) {
-      shared.result.validation_loss = trainer.last_validation_loss();
       shared.result.planned = planned;
       shared.result.report = plan_report(planned, model);
       std::unique_ptr<CheckpointReader> reader;  // of the last checkpoint; a run without a step has none

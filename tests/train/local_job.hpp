@@ -49,7 +49,6 @@ struct LocalResult {
   std::map<std::string, std::vector<float>> model;  // /model/<name> of the last checkpoint
   std::vector<uint64_t> weight_hashes;              // of each rank at the end
   std::vector<Breakdown> times;                     // of each rank
-  double validation_loss = 0;
   Planned planned;
   std::string report;  // of the plan
   Restored restored;   // of a resumed run, as rank 0 saw it
