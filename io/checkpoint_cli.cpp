@@ -1,6 +1,5 @@
 #include "io/checkpoint_cli.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <iomanip>

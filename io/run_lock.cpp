@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <utility>
 
 #include "io/durable.hpp"
 #include "io/lock_holder.hpp"

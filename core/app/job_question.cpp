@@ -1,6 +1,5 @@
 #include "core/app/job_question.hpp"
 
-#include <algorithm>
 #include <optional>
 
 #include "core/plan/advice.hpp"

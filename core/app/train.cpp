@@ -1,5 +1,4 @@
 // nsp_app train: from the command line to the loop and back. Each stage is one call; design and docs/tour.md tell the order.
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>

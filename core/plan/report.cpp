@@ -1,6 +1,5 @@
 #include "core/plan/report.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <sstream>
 

@@ -1,7 +1,6 @@
 #include "core/plugin/registry.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 #include "core/config/suggest.hpp"

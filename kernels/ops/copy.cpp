@@ -1,6 +1,5 @@
 // Element by element copy between any two stride patterns.
 #include <cstring>
-#include <utility>
 
 #include "ops/kernels.hpp"
 #include "ops/kokkos_compat.hpp"

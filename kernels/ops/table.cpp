@@ -1,5 +1,4 @@
 // The op table: every entry checks its arguments on the caller's thread and enqueues the kernel with a copy of them.
-#include <new>
 
 #include "cpu/device.hpp"
 #include "ops/checks.hpp"
