@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kIdleInterval = std::chrono::milliseconds(100);
+constexpr std::chrono::microseconds kLongestEventWait{100'000};  // at once, while no communicator has anything to do
 // Fruitless rounds (about a microsecond each) before a wait starts to sleep between rounds. A core that more threads want
 // than there are is then left to the thread that computes, while short waits are answered at once.
 constexpr int kSpinsForWork = 4000;
@@ -62,7 +62,6 @@ void HostWait::wait_until(Done done, const Event* event) {
   int spins = event != nullptr ? kSpinsForEvent : kSpinsForWork;
   std::chrono::microseconds nap = kShortNap;
   uint64_t moved = moves();
-  Clock::time_point idle_at = Clock::now() + kIdleInterval;
   while (!done()) {
     const bool busy = progress();
     if (const uint64_t now = moves(); now != moved) {
@@ -70,7 +69,7 @@ void HostWait::wait_until(Done done, const Event* event) {
       spins = std::max(spins, kSpinsAfterMove);
       nap = kShortNap;
     } else if (!busy && event != nullptr) {
-      event->wait_for(std::chrono::duration_cast<std::chrono::microseconds>(kIdleInterval).count());
+      event->wait_for(kLongestEventWait.count());
     } else if (!busy && !done()) {
       throw Error(ErrorKind::internal,
                   "a wait would never end. The work belongs to a communicator that was not added to the host wait, or was closed. "
@@ -85,10 +84,6 @@ void HostWait::wait_until(Done done, const Event* event) {
         std::this_thread::sleep_for(nap);
       }
       nap = std::min(2 * nap, kLongNap);
-    }
-    if (on_idle_ && Clock::now() >= idle_at) {
-      on_idle_();
-      idle_at = Clock::now() + kIdleInterval;
     }
   }
 }

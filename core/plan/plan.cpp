@@ -19,10 +19,6 @@ int64_t JobPlan::first_sequence(int replica) const {
   return first;
 }
 
-int64_t JobPlan::micro_steps(int replica) const {
-  return (shares[static_cast<std::size_t>(replica)] + micro_batch - 1) / micro_batch;
-}
-
 BatchShape JobPlan::shape(int position, const HeadShare& heads, bool splits_heads) const {
   BatchShape s;
   s.micro_batch = micro_batch;

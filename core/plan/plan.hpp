@@ -33,7 +33,6 @@ struct JobPlan {
   int position_of(int rank) const { return rank % replica_size; }
   std::vector<double> weights() const;        // share / global_batch of each replica
   int64_t first_sequence(int replica) const;  // of the step's block
-  int64_t micro_steps(int replica) const;
   // Sizes of the largest micro-step at this position.
   BatchShape shape(int position, const HeadShare& heads, bool splits_heads) const;
   std::vector<Range> owned(const ParamTable& table, int position) const;

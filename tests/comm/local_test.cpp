@@ -1,8 +1,6 @@
 // The exchange engine over threads as ranks.
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include "tests/comm/rank_threads.hpp"
 
 namespace nsp::test {
@@ -154,27 +152,6 @@ TEST(HostWait, RefusesAWorkThatNobodyMoves) {
   HostWait wait;
   Gate gate;
   EXPECT_THROW(wait.wait(gate), Error);
-}
-
-TEST(HostWait, CallsOnIdleWhileItWaits) {
-  run_ranks(1, 1000, [](Rank r) {
-    const auto gate = std::make_shared<Gate>();
-    int calls = 0;
-    r.wait.on_idle([&] { gate->open = ++calls == 3; });
-    const auto start = std::chrono::steady_clock::now();
-    float x = 1;
-    r.wait.wait(r.comm.all_reduce(TensorView(&x, DType::f32, {1}), {nullptr, gate}));
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    EXPECT_EQ(calls, 3);
-    EXPECT_GT(seconds, 0.25);
-    r.wait.on_idle([] { throw Error(ErrorKind::comm, "enough"); });
-    gate->open = false;
-    const WorkPtr never = r.comm.all_reduce(TensorView(&x, DType::f32, {1}), {nullptr, gate});
-    EXPECT_THROW(r.wait.wait(never), Error);
-    gate->open = true;
-    r.wait.on_idle(nullptr);
-    r.wait.wait(never);
-  });
 }
 
 }  // namespace

@@ -44,7 +44,6 @@ TEST(JobPlan, RanksOfAReplicaAreNeighbours) {
   EXPECT_EQ(p.replica_of(5), 2);
   EXPECT_EQ(p.position_of(5), 1);
   EXPECT_EQ(p.first_sequence(2), 6);
-  EXPECT_EQ(p.micro_steps(0), 2);
   const std::vector<double> w = p.weights();
   EXPECT_DOUBLE_EQ(w[0] + w[1] + w[2], 1.0);
 }

@@ -9,7 +9,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -105,15 +104,12 @@ class HostWait {
   void wait(const Event& event);
   // One progress() on every member; true if some has unfinished work. Called between modules.
   bool progress();
-  // Called about every 100 ms of waiting and may throw to end the wait.
-  void on_idle(std::function<void()> callback) { on_idle_ = std::move(callback); }
 
  private:
   template <class Done>
   void wait_until(Done done, const Event* event);
   void see_flight();
   std::vector<Progressing*> members_;
-  std::function<void()> on_idle_;
   Times times_;
   bool flying_ = false;  // at the last look
   std::chrono::steady_clock::time_point looked_;
