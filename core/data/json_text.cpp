@@ -1,5 +1,6 @@
 #include "core/data/json_text.hpp"
 
+#include <bitset>
 #include <cctype>
 #include <cstdint>
 
@@ -7,6 +8,8 @@
 
 namespace nsp {
 namespace {
+
+constexpr std::size_t most_nesting = 1000;  // of arrays and objects in a member that is passed over
 
 class Reader {
  public:
@@ -51,40 +54,40 @@ class Reader {
   [[noreturn]] void fail(const std::string& what) const { throw JsonTextError(what + " at column " + std::to_string(at_ + 1)); }
 
   std::string string() {
-    expect('"');
     std::string text;
+    string(&text);
+    return text;
+  }
+
+  // Without a text to append to, it is checked and passed over.
+  void string(std::string* text) {
+    expect('"');
     for (;;) {
+      const std::size_t begin = at_;
+      while (at_ < line_.size() && line_[at_] != '"' && line_[at_] != '\\' && static_cast<unsigned char>(line_[at_]) >= 0x20) ++at_;
+      if (text != nullptr) text->append(line_, begin, at_ - begin);
       if (at_ >= line_.size()) fail("a string is cut off");
       const char c = line_[at_++];
-      if (c == '"') return text;
-      if (static_cast<unsigned char>(c) < 0x20) fail("a control character in a string");
-      if (c == '\\')
-        escape(text);
-      else
-        text.push_back(c);
+      if (c == '"') return;
+      if (c != '\\') fail("a control character in a string");
+      const uint32_t code = escape();
+      if (text != nullptr) append_utf8(code, *text);
     }
   }
 
-  void escape(std::string& text) {
+  uint32_t escape() {
     constexpr std::string_view names = "\"\\/bfnrt", values = "\"\\/\b\f\n\r\t";
     if (at_ >= line_.size()) fail("a string is cut off");
     const char c = line_[at_++];
-    if (const std::size_t i = names.find(c); i != names.npos) {
-      text.push_back(values[i]);
-    } else if (c == 'u') {
-      uint32_t code = hex4();
-      if (code >= 0xD800 && code < 0xDC00 && line_.substr(at_, 2) == "\\u") {
-        at_ += 2;
-        const uint32_t low = hex4();
-        if (low < 0xDC00 || low > 0xDFFF) fail("half of a surrogate pair");
-        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-      } else if (code >= 0xD800 && code < 0xE000) {
-        fail("half of a surrogate pair");
-      }
-      append_utf8(code, text);
-    } else {
-      fail("an unknown escape");
-    }
+    if (const std::size_t i = names.find(c); i != names.npos) return static_cast<unsigned char>(values[i]);
+    if (c != 'u') fail("an unknown escape");
+    const uint32_t code = hex4();
+    if (code < 0xD800 || code >= 0xE000) return code;
+    if (code >= 0xDC00 || line_.substr(at_, 2) != "\\u") fail("half of a surrogate pair");
+    at_ += 2;
+    const uint32_t low = hex4();
+    if (low < 0xDC00 || low > 0xDFFF) fail("half of a surrogate pair");
+    return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
   }
 
   uint32_t hex4() {
@@ -105,28 +108,57 @@ class Reader {
     for (int i = more - 1; i >= 0; --i) text.push_back(static_cast<char>(0x80 | (code >> 6 * i & 0x3F)));
   }
 
-  // Numbers and literals are passed over without a check of their spelling: they are not read. Not recursive, so that deep
-  // nesting cannot exhaust the stack.
+  // Not recursive, so that deep nesting cannot exhaust the stack.
   void skip_value() {
-    int depth = 0;
+    std::bitset<most_nesting> objects;  // which of the open brackets are braces
+    std::size_t depth = 0;
     do {
       const char c = peek();
-      if (c == '"') {
-        string();
-      } else if (c == '{' || c == '[') {
-        ++depth, ++at_;
-      } else if (depth > 0 && (c == '}' || c == ']')) {
-        --depth, ++at_;
-      } else if (depth > 0 && (c == ',' || c == ':')) {
+      if (c == '{' || c == '[') {
+        if (depth == most_nesting) fail("nested deeper than " + std::to_string(most_nesting));
+        objects[depth++] = c == '{';
         ++at_;
+        if (peek() != (c == '{' ? '}' : ']')) {
+          if (c == '{') skip_name();
+          continue;
+        }
+      } else if (c == '"') {
+        string(nullptr);
       } else {
-        const std::size_t begin = at_;
-        while (at_ < line_.size() &&
-               (std::isalnum(static_cast<unsigned char>(line_[at_])) || line_[at_] == '-' || line_[at_] == '+' || line_[at_] == '.'))
-          ++at_;
-        if (at_ == begin) fail("a value is missing");
+        skip_scalar();
       }
+      while (depth > 0 && !accept(',')) expect(objects[--depth] ? '}' : ']');
+      if (depth > 0 && objects[depth - 1]) skip_name();
     } while (depth > 0);
+  }
+
+  void skip_name() {
+    string(nullptr);
+    expect(':');
+  }
+
+  void skip_scalar() {
+    for (const std::string_view word : {"true", "false", "null"}) {
+      if (line_.substr(at_, word.size()) != word) continue;
+      at_ += word.size();
+      return;
+    }
+    const auto next = [&](std::string_view any) {
+      const bool is = at_ < line_.size() && any.find(line_[at_]) != any.npos;
+      at_ += is ? 1 : 0;
+      return is;
+    };
+    const auto digits = [&] {
+      if (at_ >= line_.size() || line_[at_] < '0' || line_[at_] > '9') fail("a value is missing");
+      while (at_ < line_.size() && line_[at_] >= '0' && line_[at_] <= '9') ++at_;
+    };
+    next("-");
+    if (!next("0")) digits();
+    if (next(".")) digits();
+    if (next("eE")) {
+      next("+-");
+      digits();
+    }
   }
 
   std::string_view line_;

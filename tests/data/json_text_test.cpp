@@ -49,9 +49,33 @@ TEST(JsonText, EveryCutIsAnError) {
   for (std::size_t left = 0; left < line.size(); ++left) EXPECT_NE(error_of(line.substr(0, left)), "") << left;
 }
 
-TEST(JsonText, DeepNestingNeedsNoStack) {
-  const std::string deep = "{\"a\":" + std::string(1000000, '[') + std::string(1000000, ']') + ",\"text\":\"b\"}";
-  EXPECT_EQ(json_text(deep, "text"), "b");
+std::string nested(std::size_t depth) {
+  return "{\"a\":" + std::string(depth, '[') + std::string(depth, ']') + ",\"text\":\"b\"}";
+}
+
+TEST(JsonText, NestingIsLimited) {
+  EXPECT_EQ(json_text(nested(1000), "text"), "b");
+  EXPECT_EQ(error_of(nested(1001)), "nested deeper than 1000 at column 1006");
+  EXPECT_NE(error_of(nested(1000000)), "");
+}
+
+TEST(JsonText, MembersThatArePassedOverAreJson) {
+  for (const char* value : {"{}", "[]", " [ ] ", "{ \"\" : [ { } ] }", "[[],{},\"]\",-0]", "0", "-10.25e-07", "1E9", "true", "false",
+                            "null", R"("\ud83d\ude00\n")", R"({"b":{"c":[1,2,{"d":null}],"e":"}"},"f":[[]]})"}) {
+    EXPECT_EQ(json_text(std::string("{\"a\":") + value + ",\"text\":\"b\"}", "text"), "b") << value;
+    EXPECT_EQ(json_text(std::string("{\"text\":\"b\",\"a\":") + value + "}", "text"), "b") << value;
+  }
+  for (const char* value : {"[}",          "{]",        "{,}",       "[,]",     "[1,]",
+                            "[1 2]",       "[1:2]",     "[1,,2]",    "{\"b\"}", "{\"b\":}",
+                            "{\"b\":1,}",  "{\"b\" 1}", "{\"b\",1}", "{1:2}",   "{\"b\":1 \"c\":2}",
+                            "[[]",         "[]]",       "{}}",       "tru",     "truex",
+                            "True",        "nul",       "NaN",       "01",      "-",
+                            "+1",          ".5",        "1.",        "1e",      "1e+",
+                            "0x1",         "1a",        "--1",       "1 2",     "\"\\q\"",
+                            "\"\\ud800\"", ":",         ",",         "]"})
+    EXPECT_NE(error_of(std::string("{\"a\":") + value + ",\"text\":\"b\"}"), "") << value;
+  EXPECT_EQ(error_of(R"({"a":[},"text":"y"})"), "a value is missing at column 7");
+  EXPECT_EQ(error_of(R"({"a":[1 2],"text":"y"})"), "']' is missing at column 9");
 }
 
 }  // namespace
