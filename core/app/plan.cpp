@@ -34,6 +34,21 @@ Topology this_machine(const std::vector<DeviceCount>& devices, MachineDescriptio
   return topology;
 }
 
+// A backend that is named must be one that such a device has.
+bool fits(const DeviceKind& kind, const std::string& backend) {
+  if (!kind.is_cpu()) return kind.backend == backend || kind.backend.starts_with(backend + "_");
+  const std::vector<DeviceKind>& all = device_kinds();
+  return std::none_of(all.begin(), all.end(), [&](const DeviceKind& other) { return !other.is_cpu() && fits(other, backend); });
+}
+
+void require_backend_of(const std::vector<DeviceCount>& devices, const std::string& backend) {
+  for (const DeviceCount& entry : devices) {
+    if (backend == "auto" || fits(entry.kind, backend)) continue;
+    throw Error(ErrorKind::usage, "backend = " + backend + " does not fit --devices " + entry.kind.key + ". Such a device needs " +
+                                      entry.kind.backend + ". Give --backend auto: each kind of device has its own.");
+  }
+}
+
 Topology planned_topology(Session& session, const HostInfo& here) {
   const Options &verb = session.config().section("plan"), &train = session.config().section("train");
   const auto ranks = static_cast<int>(number_or(verb, "ranks", 0));
@@ -43,12 +58,14 @@ Topology planned_topology(Session& session, const HostInfo& here) {
   machine.host_memory = number_or(verb, "host-memory", 0);
   machine.threads = static_cast<int>(number_or(train, "threads", 0));
   machine.dtype = train.text("dtype") == "bf16" ? DType::bf16 : DType::f32;
+  const std::string backend = session.config().section("").text("backend");
   const bool described = !verb.text("devices").empty();
   const std::vector<DeviceCount> devices =
       described ? parse_devices(verb.text("devices")) : std::vector<DeviceCount>{{find_device_kind("cpu"), std::max(ranks, 1)}};
+  if (described) require_backend_of(devices, backend);
   // A module is needed only for its name, and for processors only: their kind is this machine's.
   if (std::any_of(devices.begin(), devices.end(), [](const DeviceCount& entry) { return entry.kind.is_cpu(); }))
-    machine.cpu_backend = session.registry().choose_backend(session.config().section("").text("backend")).note.name;
+    machine.cpu_backend = session.registry().choose_backend(backend).note.name;
   if (!described) return this_machine(devices, machine, here);
   const Topology topology = describe_topology(devices, machine, here);
   if (ranks > 0 && topology.ranks.size() != static_cast<std::size_t>(ranks))

@@ -43,7 +43,7 @@ class CommandLine {
 
   // The second pass: the keys that the verb obeys; the others are judged all the same. stored: values of the checkpoint to resume from,
   // else empty; those of plug-ins that are not used now are ignored. Throws Error(usage) on an unknown key, a bad value, or a key that
-  // stands twice on the command line.
+  // stands on the command line twice or without being obeyed.
   Config resolve(const std::vector<OptionRow>& plugins, const StoredValues& stored) const;
 
  private:

@@ -14,8 +14,9 @@ struct Verb {
   std::string operands;  // words after the verb, for the help: "ls|verify [RUN]"
   std::size_t max_operands;
   std::string help;
-  // What it obeys of core's keys, besides help and version: "train.lr", "model.*" (a section), "*" (all). The same configuration
-  // serves several verbs, so any key may be given to any verb; only these keys reach it.
+  // What it obeys of core's keys, besides help and version: "train.lr", "model.*" (a section), "*" (all). The same files and
+  // environment serve several verbs, so any key may stand there; only these keys reach the verb, and only they, config, plugins and
+  // plugin-path may stand on its command line.
   std::vector<std::string> keys;
   bool plugin_options = false;  // and whether it obeys those of the policies
   // Whether it obeys this option: of core, of a plug-in, or of the verb itself.

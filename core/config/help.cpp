@@ -61,7 +61,7 @@ std::string how_to_give(const Verb& verb) {
             "key can also stand in an INI file (--config FILE), as `key = value` under `[section]`, and in the environment as\n"
             "NSP_SECTION_KEY. Later ones win: defaults, preset, checkpoint, files, environment, command line.\n";
   if (keys && verb.name != verbs().front().name)
-    text += "Keys of other verbs may stand there too, so that one file serves all; they change nothing here.\n";
+    text += "Keys of other verbs may stand in files and the environment, which serve all; on this command line they are refused.\n";
   return text;
 }
 

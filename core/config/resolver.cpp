@@ -39,6 +39,28 @@ std::string section_of(const std::string& key) {
   return dot == std::string::npos ? "" : key.substr(0, dot);
 }
 
+// Which files are read and which sections they may have. Every verb judges its configuration, whatever it obeys of it.
+bool says_what_is_read(const OptionRow& row) {
+  return row.key() == "config" || row.key() == "plugins" || row.key() == "plugin-path";
+}
+
+// The option of the verb that a key was likely meant for: data.val_fraction is val-fraction to prepare, train.seed is seed.
+const OptionRow* closest(const Verb& verb, const OptionRow& ignored, const std::vector<OptionRow>& rows) {
+  const auto dashed = [](std::string name) {
+    std::replace(name.begin(), name.end(), '_', '-');
+    return "-" + name;
+  };
+  const std::string name = dashed(ignored.name);
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const OptionRow& row) {
+    return row.type != "switch" && verb.obeys(row) && name.ends_with(dashed(row.name));
+  });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+[[noreturn]] void fail_ignored(const Verb& verb, const OptionRow& row, const std::string& reason) {
+  throw Error(ErrorKind::usage, "--" + row.key() + " has no effect on the verb " + verb.name + ". " + reason);
+}
+
 }  // namespace
 
 void check_value(const OptionRow& row, const std::string& text) {
@@ -98,6 +120,18 @@ void Resolver::reject_unknown(const std::string& key, const std::string& written
   }
   if (remedy.empty()) remedy = "nsp_app --help lists all.";
   throw Error(ErrorKind::usage, written + " (" + origin + ") is not a known option. " + why + ". " + remedy);
+}
+
+// Files and the environment serve all verbs; the command line is about this one.
+void Resolver::reject_ignored(const Verb& verb, const Assignment& given) const {
+  const OptionRow& row = *given.row;
+  if (verb.name == "plan" && row.key() == "run.dir")
+    fail_ignored(verb, row, "It plans what options say and reads no run. To plan that run write --config " + given.text + "/config.ini.");
+  if (const OptionRow* instead = closest(verb, row, rows_))
+    fail_ignored(verb, row, "It is for other verbs. Did you mean --" + instead->key() + "?");
+  if (row.section == "model" && (verb.name == "eval" || verb.name == "generate"))
+    fail_ignored(verb, row, "The model is the checkpoint's. Leave it out.");
+  fail_ignored(verb, row, "It is for other verbs. Leave it out here; files and the environment may have it, for those verbs.");
 }
 
 void Resolver::add_stored(const StoredValues& stored) {
@@ -227,6 +261,10 @@ void Resolver::choose_length(Values* values) const {
 }
 
 Config Resolver::resolve(const Verb* verb) const {
+  for (const Assignment& a : assignments_) {
+    const bool here = a.origin == kOriginCommandLine && !says_what_is_read(*a.row);
+    if (verb != nullptr && here && !verb->obeys(*a.row)) reject_ignored(*verb, a);
+  }
   Values values = current_values();
   choose_length(&values);
   std::map<std::string, std::map<std::string, Options::Value>> sections;

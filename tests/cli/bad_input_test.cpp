@@ -61,9 +61,27 @@ TEST(CommandLine, ValueOutOfRange) {
   expect_refusal(run("$NSP prepare --input a --output b --val-fraction 2"), 2, {"val-fraction = 2", "too large"}, "at most 0.9");
 }
 
+TEST(CommandLine, KeyThatTheVerbDoesNotObey) {
+  expect_refusal(run("$NSP prepare --input a --output b --data.val_fraction 0.5"), 2,
+                 {"--data.val_fraction has no effect on the verb prepare"}, "Did you mean --val-fraction?");
+  expect_refusal(run("$NSP eval --train.eval_batches 3"), 2, {"--train.eval_batches has no effect on the verb eval"},
+                 "Did you mean --batches?");
+  for (const char* key : {"layers 3", "window 8"})
+    expect_refusal(run("$NSP generate --prompt x --model." + std::string(key)), 2,
+                   {"--model.", "has no effect on the verb generate", "The model is the checkpoint's"}, "Leave it out");
+  expect_refusal(run("$NSP generate --plugins desloc --desloc.kx 4"), 2, {"--desloc.kx has no effect", "It is for other verbs"},
+                 "Leave it out here");
+  expect_refusal(run("$NSP plan --run.dir runs/a"), 2, {"--run.dir has no effect on the verb plan", "reads no run"},
+                 "write --config runs/a/config.ini");
+}
+
 TEST(CommandLine, CheckpointVerbWithoutAnAction) {
   expect_refusal(run("$NSP checkpoint"), 2, {"Nothing follows"}, "nsp_app checkpoint ls RUN");
   expect_refusal(run("$NSP checkpoint lst run"), 2, {"'lst' is neither ls nor verify"}, "nsp_app checkpoint ls RUN");
+}
+
+TEST(CommandLine, CheckpointVerbWithTwoRuns) {
+  expect_refusal(run("$NSP checkpoint ls a --run.dir b"), 2, {"ls a has --run.dir b", "Both name the run"}, "Leave one of them out");
 }
 
 TEST(IniFile, MissingOrAFolder) {

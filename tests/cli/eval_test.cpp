@@ -67,10 +67,11 @@ TEST_F(Eval, BatchesLimitWhatIsReadAndACheckpointCanBeNamed) {
   EXPECT_TRUE(text.contains("step 4: loss ") && text.contains(" bits per byte, on ")) << text.out;
 }
 
-// The run's own configuration may name plug-ins for training; nothing is trained here.
+// The configuration of runs may name plug-ins for training; nothing is trained here.
 TEST_F(Eval, PlugInsOfTheRunDoNotMatter) {
   const Line one = json_line(run("$NSP eval --json --run.dir " + run_dir_));
-  const Said said = run(ranks(2) + "eval --plugins desloc,autosp --json --run.resume " + run_dir_);
+  const std::string words = "eval --plugins desloc,autosp --json --run.resume " + run_dir_;
+  const Said said = run("env NSP_DESLOC_KX=4 NSP_MODEL_LAYERS=9 " + ranks(2) + words);
   ASSERT_EQ(said.code, 0) << said.out;
   EXPECT_NEAR(json_line(said).loss, one.loss, 1e-6 * one.loss);
 }
@@ -80,6 +81,8 @@ TEST_F(Eval, Refusals) {
   expect_refusal(run(ranks(2) + "eval --run.dir " + (folder_ / "none")), 4, {"no usable checkpoint", "none"}, "--run.dir");
   expect_refusal(run("$NSP eval --run.dir " + run_dir_ + " --data.path " + (folder_ / "nodata")), 4, {"nodata"}, "Check the path");
   expect_refusal(run("$NSP eval --run.dir " + run_dir_ + " --train.context 100000"), 2, {"longer than the model's context"}, "Lower");
+  expect_refusal(run(ranks(2) + "eval --model.layers 3 --run.dir " + run_dir_), 2,
+                 {"--model.layers has no effect on the verb eval", "The model is the checkpoint's"}, "Leave it out");
   expect_refusal(run("$NSP eval --json=3 --run.dir " + run_dir_), 2, {"json"}, "");
 }
 

@@ -116,6 +116,12 @@ TEST(Plan, Refusals) {
   expect_refusal(run("$NSP plan --devices h10:2"), 2, {"'h10'", "Known are h100, h200"}, "Did you mean h100?");
   expect_refusal(run("$NSP plan --devices h100"), 2, {"'h100' cannot be read", "no count"}, "h100:32,a6000:32");
   expect_refusal(run("$NSP plan --devices h100:8,a6000:4 --ranks 16"), 2, {"are 12 devices", "--ranks is 16"}, "make the two agree");
+  for (const char* what :
+       {"h100:2 --backend foo", "h100:2 --backend cpu_native", "h100:2,cpu:2 --backend cpu", "h100:1 --backend cuda_sm80"})
+    expect_refusal(run("$NSP plan --devices " + std::string(what)), 2, {"does not fit --devices h100", "needs cuda_sm90"},
+                   "Give --backend auto");
+  expect_refusal(run("$NSP plan --devices cpu:2 --backend cuda"), 2, {"backend = cuda does not fit --devices cpu"}, "Give --backend auto");
+  EXPECT_EQ(run("$NSP plan --devices h100:1,h200:1 --backend cuda").code, 0);
   expect_refusal(run("$NSP plan --devices h100:8 --per-host 0"), 2, {"per-host = 0", "too small"}, "at least 1");
 }
 

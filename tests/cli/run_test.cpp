@@ -185,7 +185,7 @@ TEST(PlanFile, IsTheTextOfTheVerbButForWhatIsMeasured) {
   const TempFolder folder;
   const std::string options = " --plugins desloc --desloc.kx 2 --desloc.ku 4 --desloc.kv 8" + tiny_run(folder / "run", 2);
   ASSERT_EQ(run(ranks(2) + options).code, 0);
-  const Said said = run("env NSP_TRAIN_THREADS=1 $NSP plan --ranks 2" + options);
+  const Said said = run("env NSP_TRAIN_THREADS=1 $NSP plan --ranks 2 --config " + (folder / "run/config.ini"));
   ASSERT_EQ(said.code, 0) << said.out;
   const auto lines = [](const std::string& text, bool of_run) {
     std::vector<std::string> all;

@@ -272,7 +272,7 @@ TEST(Config, HelpAndVersion) {
   EXPECT_TRUE(has(help_text("train", false, {}), "checkpoint ls|verify [RUN]"));
 }
 
-// What a verb obeys, its help lists and its configuration holds; other keys may be given and are judged.
+// What a verb obeys, its help lists and its configuration holds; files and environment may give other keys, which are judged.
 TEST(Config, AVerbHasTheKeysThatItObeys) {
   std::vector<OptionRow> rows = core_rows();
   for (const OptionRow& row : desloc_rows()) rows.push_back(row);
@@ -285,16 +285,24 @@ TEST(Config, AVerbHasTheKeysThatItObeys) {
     const std::string text = help_text(verb.name, true, desloc_rows());
     std::vector<std::string> words = {verb.name};
     if (verb.name == "checkpoint") words.emplace_back("ls");
-    for (const char* word : {"--train.lr", "1", "--desloc.kx", "3"}) words.emplace_back(word);
-    const Config config = line_of(words).resolve(desloc_rows(), {});
+    const Config config = line_of(words, {{"NSP_TRAIN_LR", "1"}, {"NSP_DESLOC_KX", "3"}}).resolve(desloc_rows(), {});
     std::set<std::string> held;
     for (const OptionRow& row : config.rows()) held.insert(row.key());
     for (const OptionRow& row : rows) {
       EXPECT_EQ(has(text, "\n  --" + row.key() + (row.key() == "help" ? "," : " ")), verb.obeys(row)) << row.key();
       EXPECT_EQ(held.count(row.key()) > 0, verb.obeys(row)) << row.key();
     }
-    words[words.size() - 3] = "high";
-    EXPECT_THROW(line_of(words).resolve(desloc_rows(), {}), Error);
+    EXPECT_THROW(line_of(words, {{"NSP_TRAIN_LR", "high"}}).resolve(desloc_rows(), {}), Error);
+    for (const OptionRow& row : rows) {
+      if (row.type == "switch" || row.key() == "config") continue;
+      const bool allowed = verb.obeys(row) || row.key() == "plugins" || row.key() == "plugin-path";
+      std::vector<std::string> given = words;
+      for (const std::string& word : {"--" + row.key(), row.default_value}) given.push_back(word);
+      if (row.default_value.empty()) given.back() = row.type == "string" ? "a" : "1";
+      const std::string said = refusal(given);
+      EXPECT_EQ(has(said, "--" + row.key() + " has no effect on the verb " + verb.name), !allowed) << said;
+      EXPECT_EQ(said.empty(), allowed) << said;
+    }
   }
   EXPECT_TRUE(has(help_text("generate", true, {}), "--train.context"));
   EXPECT_FALSE(has(help_text("generate", true, desloc_rows()), "--train.lr"));
