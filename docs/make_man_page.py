@@ -79,7 +79,7 @@ def page(app):
     out += [".SH OPTIONS",
             roff("Every key can also stand in an INI file (--config FILE), as key = value under [section], and in the environment as"),
             roff("NSP_SECTION_KEY; options of one verb stand on the command line only. Files and environment serve all verbs and may hold keys"),
-            roff("that a verb does not obey; on its command line they are refused. Later ones win: defaults, preset, checkpoint (on resume), files, environment, command line. Sizes take k, M, G;"),
+            roff("that a verb does not obey; on its command line they are refused, but by plan, which may have the whole command of the job. Later ones win: defaults, preset, checkpoint (on resume), files, environment, command line. Sizes take k, M, G;"),
             roff("times take s, m, h. Defaults stand in brackets.")]
     for title, rows in merged:
         if title == "verbs":

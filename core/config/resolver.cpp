@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <set>
 #include <sstream>
 
@@ -123,10 +124,14 @@ void Resolver::reject_unknown(const std::string& key, const std::string& written
 }
 
 // Files and the environment serve all verbs; the command line is about this one.
-void Resolver::reject_ignored(const Verb& verb, const Assignment& given) const {
+void Resolver::check_obeyed(const Verb& verb, const Assignment& given) const {
   const OptionRow& row = *given.row;
-  if (verb.name == "plan" && row.key() == "run.dir")
-    fail_ignored(verb, row, "It plans what options say and reads no run. To plan that run write --config " + given.text + "/config.ini.");
+  if (verb.name == "plan") {  // of a job for the verb train: the whole command of that job may stand here
+    const std::string run = given.text + "/config.ini";
+    if (!row.of_verb && (row.key() != "run.dir" || !std::filesystem::exists(run))) return;
+    if (row.key() == "run.dir")
+      fail_ignored(verb, row, "It plans what options say and reads no run. To plan that run write --config " + given.text + "/config.ini.");
+  }
   if (const OptionRow* instead = closest(verb, row, rows_))
     fail_ignored(verb, row, "It is for other verbs. Did you mean --" + instead->key() + "?");
   if (row.section == "model" && (verb.name == "eval" || verb.name == "generate"))
@@ -263,7 +268,7 @@ void Resolver::choose_length(Values* values) const {
 Config Resolver::resolve(const Verb* verb) const {
   for (const Assignment& a : assignments_) {
     const bool here = a.origin == kOriginCommandLine && !says_what_is_read(*a.row);
-    if (verb != nullptr && here && !verb->obeys(*a.row)) reject_ignored(*verb, a);
+    if (verb != nullptr && here && !verb->obeys(*a.row)) check_obeyed(*verb, a);
   }
   Values values = current_values();
   choose_length(&values);

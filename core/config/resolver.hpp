@@ -27,7 +27,8 @@ class Resolver {
   void add_environment(const std::map<std::string, std::string>& environment);  // unknown NSP_ variables give one warning
   void add_arguments(const std::vector<std::string>& words);                    // the command line behind the verb
   // Every value, with what follows from others, of the keys that the verb obeys; of all keys without one. Throws Error(usage) on a
-  // key of the command line that the verb does not obey, but for those that say which files and plug-ins make up the configuration.
+  // key of the command line that the verb does not obey, but for those that say which files and plug-ins make up the configuration
+  // and, with plan, the others of the planned job.
   Config resolve(const Verb* verb) const;
 
  private:
@@ -38,7 +39,7 @@ class Resolver {
   const OptionRow* find(const std::string& key) const;
   void assign(const OptionRow& row, const std::string& text, const std::string& origin);
   [[noreturn]] void reject_unknown(const std::string& key, const std::string& written, const std::string& origin) const;
-  [[noreturn]] void reject_ignored(const Verb& verb, const Assignment& given) const;
+  void check_obeyed(const Verb& verb, const Assignment& given) const;
 
   using Values = std::map<const OptionRow*, Options::Value>;
   Values current_values() const;  // defaults, preset, what was assigned so far, and what follows from the family

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "tests/cli/bad_input_case.hpp"
 
@@ -71,8 +72,13 @@ TEST(CommandLine, KeyThatTheVerbDoesNotObey) {
                    {"--model.", "has no effect on the verb generate", "The model is the checkpoint's"}, "Leave it out");
   expect_refusal(run("$NSP generate --plugins desloc --desloc.kx 4"), 2, {"--desloc.kx has no effect", "It is for other verbs"},
                  "Leave it out here");
-  expect_refusal(run("$NSP plan --run.dir runs/a"), 2, {"--run.dir has no effect on the verb plan", "reads no run"},
-                 "write --config runs/a/config.ini");
+  // Only the verb of a training command has to be changed to plan it; but a run that is there would be another one than planned.
+  const TempFolder folder;
+  const std::string job = "$NSP plan --model.preset nano --train.steps 10 --data.path data --run.dir ";
+  EXPECT_EQ(run(job + (folder / "none")).code, 0);
+  std::ofstream(folder / "config.ini") << "[model]\n";
+  expect_refusal(run(job + std::string(folder / ".")), 2, {"--run.dir has no effect on the verb plan", "reads no run"}, "/config.ini");
+  expect_refusal(run("$NSP plan --input text"), 2, {"--input"}, "");
 }
 
 TEST(CommandLine, CheckpointVerbWithoutAnAction) {

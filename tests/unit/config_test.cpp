@@ -295,7 +295,8 @@ TEST(Config, AVerbHasTheKeysThatItObeys) {
     EXPECT_THROW(line_of(words, {{"NSP_TRAIN_LR", "high"}}).resolve(desloc_rows(), {}), Error);
     for (const OptionRow& row : rows) {
       if (row.type == "switch" || row.key() == "config") continue;
-      const bool allowed = verb.obeys(row) || row.key() == "plugins" || row.key() == "plugin-path";
+      const bool of_planned_job = verb.name == "plan" && !row.of_verb;
+      const bool allowed = verb.obeys(row) || of_planned_job || row.key() == "plugins" || row.key() == "plugin-path";
       std::vector<std::string> given = words;
       for (const std::string& word : {"--" + row.key(), row.default_value}) given.push_back(word);
       if (row.default_value.empty()) given.back() = row.type == "string" ? "a" : "1";
