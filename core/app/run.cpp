@@ -105,7 +105,11 @@ int end_with_error(World& world, const std::exception& failure) {
   const int rank = world.rank(), code = exit_code_of(error.kind());
   let_lower_ranks_speak(rank, world.timeout() / 3, code);
   print_error(std::string(error.what()) + (rank != 0 ? here(rank) : ""));
-  if (world.comm().size() > 1) world.comm().abort(code, "");  // the reason has been printed
+  if (world.comm().size() > 1) {
+    // MPICH's launcher ends a job that is aborted without reading what its ranks said last, once in ten times.
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    world.comm().abort(code, "");  // the reason has been printed
+  }
   world.close();
   return code;
 }
