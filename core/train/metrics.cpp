@@ -111,7 +111,11 @@ void Metrics::step(const StepRecord& r) {
     log_.warning("step " + std::to_string(r.step) + ": " + std::to_string(r.skipped_replicas) +
                  " replica(s) skipped the update, since the loss or the gradient was not finite");
   const double left = seconds_left(r);
-  if (log_every_ > 0 && (r.step % log_every_ == 0 || r.step == steps_)) log_.info(step_text(r, left));
+  add_to_line(r);
+  if (log_every_ > 0 && (r.step % log_every_ == 0 || r.step == steps_)) {
+    log_.info(step_text(r, left));
+    since_line_ = {};
+  }
   if (progress_) progress_->update(r, left);
 }
 
@@ -125,13 +129,25 @@ double Metrics::seconds_left(const StepRecord& r) {
   return (recent_seconds_ + std::max(0.0, beside) / std::max(1.0, before)) * static_cast<double>(steps_ - r.step);
 }
 
+void Metrics::add_to_line(const StepRecord& r) {
+  StepRecord& line = since_line_;
+  line.tokens += r.tokens;
+  line.step_seconds += r.step_seconds;
+  line.sync_bytes += r.sync_bytes + r.replica_bytes + r.control_bytes;
+  line.peak_share += r.peak_share * r.step_seconds;
+  if (!r.synced.empty() && ("," + line.synced + ",").find("," + r.synced + ",") == std::string::npos)
+    line.synced += (line.synced.empty() ? "" : ",") + r.synced;
+}
+
 std::string Metrics::step_text(const StepRecord& r, double left) const {
+  const StepRecord& line = since_line_;
   char text[256];
   std::snprintf(text, sizeof text,
                 "step %6lld/%lld  loss %8.4f  norm %8.4f  lr %.2e  %9.0f tok/s  peak %4.1f%%  sent %8.1f B/tok  left %s%s%s",
-                static_cast<long long>(r.step), static_cast<long long>(steps_), r.loss, r.grad_norm, r.lr, r.tokens_per_second(),
-                100.0 * r.peak_share, (r.sync_bytes + r.replica_bytes + r.control_bytes) / static_cast<double>(r.tokens > 0 ? r.tokens : 1),
-                duration_text(left).c_str(), r.synced.empty() ? "" : "  avg ", r.synced.c_str());
+                static_cast<long long>(r.step), static_cast<long long>(steps_), r.loss, r.grad_norm, r.lr, line.tokens_per_second(),
+                line.step_seconds > 0 ? 100.0 * line.peak_share / line.step_seconds : 0.0,
+                line.sync_bytes / static_cast<double>(std::max<int64_t>(line.tokens, 1)), duration_text(left).c_str(),
+                line.synced.empty() ? "" : "  avg ", line.synced.c_str());
   return text;
 }
 

@@ -40,7 +40,9 @@ class Metrics {
   int64_t tokens() const noexcept { return tokens_; }
 
  private:
+  // Loss, norm and learning rate of the step; speed, bytes and averages of the steps since the line before.
   std::string step_text(const StepRecord& record, double left) const;
+  void add_to_line(const StepRecord& record);
   double seconds_left(const StepRecord& record);
   std::string path_;
   std::unique_ptr<LineFile> out_;  // nullptr: another rank
@@ -51,6 +53,7 @@ class Metrics {
   std::unique_ptr<Progress> progress_;
   double seconds_ = 0, recent_seconds_ = 0;  // of all steps of this process; running mean of a step
   int64_t tokens_ = 0;
+  StepRecord since_line_;  // sums; peak_share: times seconds; synced: each text once
   std::chrono::steady_clock::time_point began_;  // when the first step was told
   double first_seconds_ = 0;                     // of that step
   int64_t seen_ = 0;                             // steps that were told

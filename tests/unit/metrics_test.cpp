@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "nsp/error.hpp"
 
@@ -39,6 +40,39 @@ TEST(JsonLine, WritesListsOfTextsAndOfObjects) {
   line.add("texts", std::vector<std::string>{"a", "b\""}).add("none", std::vector<std::string>{});
   line.add("objects", std::vector<JsonLine>{JsonLine().add("x", int64_t{1}), JsonLine().add("y", true)});
   EXPECT_EQ(line.text(), R"({"texts":["a","b\""],"none":[],"objects":[{"x":1},{"y":true}]})");
+}
+
+TEST(Metrics, ALineHasTheSpeedBytesAndAveragesOfAllStepsSinceTheLineBefore) {
+  const std::string path = file_in_temp("lines");
+  Quiet log;
+  Metrics m(path, -1, 2, 5, log);
+  for (int i = 1; i <= 5; ++i) {
+    StepRecord r;
+    r.step = i;
+    r.loss = i;
+    r.tokens = 100;
+    r.step_seconds = i % 2 == 1 ? 1 : 3;
+    r.peak_share = i % 2 == 1 ? 0.5 : 0.1;
+    if (i == 1 || i == 3) {
+      r.sync_bytes = 700;
+      r.replica_bytes = 200;
+      r.control_bytes = 100;
+      r.synced = i == 1 ? "x" : "xu";
+    }
+    m.step(r);
+  }
+  std::istringstream lines(log.infos);
+  std::string line;
+  for (const char* part : {"step      2/5  loss   2.0000", "step      4/5  loss   4.0000"}) {
+    ASSERT_TRUE(std::getline(lines, line));
+    EXPECT_NE(line.find(part), std::string::npos) << line;
+    EXPECT_NE(line.find(" 50 tok/s  peak 20.0%  sent      5.0 B/tok"), std::string::npos) << line;
+    EXPECT_TRUE(line.ends_with(part[10] == '2' ? "  avg x" : "  avg xu")) << line;
+  }
+  ASSERT_TRUE(std::getline(lines, line));
+  EXPECT_NE(line.find(" 100 tok/s  peak 50.0%  sent      0.0 B/tok"), std::string::npos) << line;
+  EXPECT_EQ(line.find("avg"), std::string::npos) << line;
+  std::filesystem::remove(path);
 }
 
 TEST(Metrics, AResumedRunCutsWhatCameAfterItsCheckpoint) {
