@@ -53,7 +53,7 @@ class Metrics {
   std::unique_ptr<Progress> progress_;
   double seconds_ = 0, recent_seconds_ = 0;  // of all steps of this process; running mean of a step
   int64_t tokens_ = 0;
-  StepRecord since_line_;  // sums; peak_share: times seconds; synced: each text once
+  StepRecord since_line_;                        // sums; peak_share: times seconds; synced: each text once
   std::chrono::steady_clock::time_point began_;  // when the first step was told
   double first_seconds_ = 0;                     // of that step
   int64_t seen_ = 0;                             // steps that were told
