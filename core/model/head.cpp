@@ -6,15 +6,11 @@
 #include "core/model/init.hpp"
 
 namespace nsp {
-namespace {
-
-// A multiple of 16 where it can be: matrix kernels work on tiles of rows.
-int64_t rows_of_a_piece(int64_t logits_bytes, int64_t padded_vocab) {
+// A multiple of 16: matrix kernels work on tiles of rows.
+int64_t Head::rows_of_a_piece(int64_t logits_bytes, int64_t padded_vocab) noexcept {
   const int64_t rows = logits_bytes / (padded_vocab * static_cast<int64_t>(size_of(DType::f32)));
   return rows >= 16 ? rows / 16 * 16 : std::max<int64_t>(rows, 1);
 }
-
-}  // namespace
 
 Head::Head(ParamTable& table, const ModelSpec& spec, int wte, int64_t logits_bytes)
     : segment_(table.add_segment("head")),

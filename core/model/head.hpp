@@ -16,6 +16,8 @@ namespace nsp {
 class Head {
  public:
   static constexpr int64_t default_logits_bytes = 32 * 1024 * 1024;
+  // Rows whose logits are held at once: as many as the bytes hold in fp32, a multiple of 16 where it can be, at least 1.
+  static int64_t rows_of_a_piece(int64_t logits_bytes, int64_t padded_vocab) noexcept;
   // Opens the segment "head". wte: the token table's index. An untied table comes last in the segment, since its storage is padded.
   Head(ParamTable& table, const ModelSpec& spec, int wte, int64_t logits_bytes);
   int segment() const noexcept { return segment_; }
