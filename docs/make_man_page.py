@@ -12,7 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Every plug-in with options that is not a default, so that --help lists its options as well; one call for each combination.
 PLUGINS = ["desloc,autosp", "sgd"]
-VERBS = ["plan", "prepare", "eval", "generate", "checkpoint", "plugins", "info"]  # and train, which obeys all keys
+VERBS = ["plan", "prepare", "eval", "generate", "checkpoint", "bench", "plugins", "info"]  # and train, which obeys all keys
 
 
 def roff(text):

@@ -70,6 +70,7 @@ int dispatch(Session& session) {
   if (verb == "eval") return run_eval(session);
   if (verb == "generate") return run_generate(session);
   if (verb == "checkpoint") return run_checkpoint(session);
+  if (verb == "bench") return run_bench(session);
   if (verb == "plugins") return run_plugins(session);
   NSP_REQUIRE(verb == "info", "every verb of the table has its function");
   return run_info(session);

@@ -12,6 +12,7 @@ int run_prepare(Session& session);
 int run_eval(Session& session);
 int run_generate(Session& session);
 int run_checkpoint(Session& session);
+int run_bench(Session& session);
 int run_plugins(Session& session);
 int run_info(Session& session);
 

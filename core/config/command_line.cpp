@@ -29,12 +29,16 @@ Verb verb_of(const std::string& word) {
 }
 
 void check_operands(const std::string& verb, const std::vector<std::string>& operands, bool help) {
-  if (verb != "checkpoint" || help) return;
-  if (!operands.empty() && (operands[0] == "ls" || operands[0] == "verify")) return;
-  throw Error(ErrorKind::usage,
-              "The verb checkpoint needs to know what to do. " +
-                  (operands.empty() ? std::string("Nothing follows it") : "'" + operands[0] + "' is neither ls nor verify") +
-                  ". Write nsp_app checkpoint ls RUN, or nsp_app checkpoint verify RUN.");
+  if (help) return;
+  const std::string action = operands.empty() ? "" : operands[0];
+  if (verb == "bench" && action != "ops")
+    throw Error(ErrorKind::usage, "The verb bench needs to know what to measure. " +
+                                      (operands.empty() ? std::string("Nothing follows it") : "'" + action + "' is not ops") +
+                                      ". Write nsp_app bench ops.");
+  if (verb != "checkpoint" || action == "ls" || action == "verify") return;
+  throw Error(ErrorKind::usage, "The verb checkpoint needs to know what to do. " +
+                                    (operands.empty() ? std::string("Nothing follows it") : "'" + action + "' is neither ls nor verify") +
+                                    ". Write nsp_app checkpoint ls RUN, or nsp_app checkpoint verify RUN.");
 }
 
 std::vector<OptionRow> rows_for(const std::string& verb) {

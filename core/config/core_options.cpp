@@ -94,7 +94,8 @@ std::vector<OptionRow> train_rows() {
       at_least(1, row("train", "steps", "int", "1000", "steps to train; this default holds if the preset sets none")),
       at_least(1, row("train", "tokens", "auto|size", "auto", "tokens to train on, instead of steps; auto = use steps")),
       at_least(1, row("train", "global_batch", "int", "24", "sequences a step over all replicas")),
-      at_least(1, row("train", "micro_batch", "auto|int", "auto", "most sequences at once on one rank; auto = about 2048 tokens, fewer where memory is short")),
+      at_least(1, row("train", "micro_batch", "auto|int", "auto",
+                      "most sequences at once on one rank; auto = about 2048 tokens, fewer where memory is short")),
       at_least(1, row("train", "context", "auto|int", "auto", "tokens of a training sequence; auto = model.context")),
       row("train", "dtype", "choice:fp32|bf16", "fp32", "type of weights and activations; bf16 keeps fp32 master weights"),
       at_least(0, row("train", "lr", "float", "3e-4", "peak learning rate")),
@@ -169,6 +170,11 @@ std::vector<Verb> verbs() {
        "continue a prompt with a trained model",
        {"plugin-path", "config", "backend", "train.context", "train.dtype", "train.threads", "run.dir", "run.resume"}},
       {"checkpoint", "ls|verify [RUN]", 2, "list the checkpoints of a run, or check every checksum", {"config", "run.dir"}},
+      {"bench",
+       "ops",
+       1,
+       "how fast each op of the backend is on the shapes of a training step",
+       {"plugin-path", "config", "backend", "model.*", "train.micro_batch", "train.context", "train.dtype", "train.threads"}},
       {"plugins", "", 0, "list plug-ins: loaded, available, or refused and why", {"plugin-path", "config"}},
       {"info", "", 0, "this build, this machine, its devices", {"plugin-path", "config", "backend", "train.dtype", "train.threads"}},
   };
@@ -228,6 +234,14 @@ std::vector<OptionRow> verb_rows(const std::string& verb) {
         at_least(0, row("generate", "temperature", "float", "0.8", "0 = always the most likely token")),
         at_least(0, row("generate", "top-k", "int", "0", "choose among the k most likely tokens; 0 = among all")),
         at_least(0, row("generate", "seed", "int", "1", "seed of the choices")),
+    };
+  } else if (verb == "bench") {
+    rows = {
+        at_least(0, row("bench", "seconds", "float", "0.2", "shortest time to measure an op, at least 5 samples")),
+        at_least(0, row("bench", "working-set", "auto|size", "auto",
+                        "bytes that ops bound by memory rotate over (512M); auto = more than the last-level cache holds")),
+        row("bench", "all-dtypes", "switch", "false", "fp32 and bf16, one after the other, instead of train.dtype"),
+        row("bench", "json", "switch", "false", "print JSON objects, one a line, instead of a table"),
     };
   }
   for (OptionRow& r : rows) r = of_verb(r);

@@ -265,7 +265,7 @@ TEST_F(Prepared, AnotherModelInTheSameRunDirectoryIsRefused) {
 TEST(Verbs, HelpIsThereAtEveryLevel) {
   Said said = run("$NSP --help");
   EXPECT_EQ(said.code, 0);
-  for (const char* verb : {"train", "plan", "prepare", "eval", "generate", "checkpoint", "plugins", "info"}) {
+  for (const char* verb : {"train", "plan", "prepare", "eval", "generate", "checkpoint", "bench", "plugins", "info"}) {
     EXPECT_TRUE(said.contains(std::string("\n  ") + verb)) << verb << "\n" << said.out;
     for (const char* flag : {" --help", " -h"}) {
       const Said own = run("$NSP " + std::string(verb) + flag);

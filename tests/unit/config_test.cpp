@@ -252,6 +252,8 @@ TEST(Config, Verbs) {
   EXPECT_EQ(line_of({"checkpoint", "verify"}).operands(), std::vector<std::string>{"verify"});
   EXPECT_TRUE(has(refusal({"checkpoint"}), "nsp_app checkpoint ls RUN"));
   EXPECT_TRUE(has(refusal({"checkpoint", "list"}), "'list' is neither ls nor verify"));
+  EXPECT_TRUE(has(refusal({"bench"}), "Nothing follows it. Write nsp_app bench ops."));
+  EXPECT_TRUE(has(refusal({"bench", "op"}), "'op' is not ops"));
   EXPECT_TRUE(has(refusal({"trian"}), "Did you mean train?"));
   EXPECT_TRUE(has(refusal({"plan", "extra"}), "'extra' stands alone"));
 }
@@ -260,6 +262,7 @@ TEST(Config, HelpAndVersion) {
   EXPECT_TRUE(line_of({"--help"}).help());
   EXPECT_TRUE(line_of({"plan", "-h"}).help());
   EXPECT_TRUE(line_of({"checkpoint", "--help"}).help());
+  EXPECT_TRUE(line_of({"bench", "--help"}).help());
   EXPECT_TRUE(line_of({"--version"}).version());
   EXPECT_TRUE(line_of({"--help", "--desloc.kx", "3"}).help());
   EXPECT_FALSE(line_of({}).help());
@@ -285,6 +288,7 @@ TEST(Config, AVerbHasTheKeysThatItObeys) {
     const std::string text = help_text(verb.name, true, desloc_rows());
     std::vector<std::string> words = {verb.name};
     if (verb.name == "checkpoint") words.emplace_back("ls");
+    if (verb.name == "bench") words.emplace_back("ops");
     const Config config = line_of(words, {{"NSP_TRAIN_LR", "1"}, {"NSP_DESLOC_KX", "3"}}).resolve(desloc_rows(), {});
     std::set<std::string> held;
     for (const OptionRow& row : config.rows()) held.insert(row.key());
