@@ -173,5 +173,30 @@ TEST(BenchMeasure, SetsAreApartAndSharedTensorsAreNot) {
   }
 }
 
+// Parts of one tensor lie where the model has them: what is computed shows which numbers were read.
+TEST(BenchMeasure, PartsOfOneTensor) {
+  Device device(test::load_cpu_backend(), "cpu", 0, 1);
+  ASSERT_TRUE(device.host_addressable());
+  Stream stream(device);
+  StepShape step = small("llama");
+  step.spec.kv_heads = 1;
+  step.spec.window = 1;  // a query sees its own key alone, so out is its value: channels 12 to 15 of 16
+  const OpCase attention = find(op_cases(step, DType::f32), NSP_OP_attention_forward, "causal");
+  const OpCase swiglu = find(op_cases(step, DType::f32), NSP_OP_swiglu_forward, "ffn");
+  const OperandData heads(stream, attention, 0), halves(stream, swiglu, 0);
+  attention.call(Ops(stream), heads.set(0));
+  swiglu.call(Ops(stream), halves.set(0));
+  finish(stream);
+  const auto numbers = [](const TensorView& tensor) { return static_cast<const float*>(tensor.data()); };
+  for (int row = 0; row < 15; ++row) {
+    for (int c = 0; c < 8; ++c)
+      EXPECT_FLOAT_EQ(numbers(heads.set(0)[0])[row * 8 + c], numbers(heads.set(0)[2])[row * 16 + 12 + c % 4]) << row << " " << c;
+    for (int f = 0; f < 16; ++f) {
+      const float gate = numbers(halves.set(0)[1])[row * 32 + f], up = numbers(halves.set(0)[1])[row * 32 + 16 + f];
+      EXPECT_NEAR(numbers(halves.set(0)[0])[row * 16 + f], gate / (1 + std::exp(-gate)) * up, 1e-5) << row << " " << f;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace nsp::bench
