@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # TensorBoard's own reader on the event files of a run that was killed and went on: tests/long/tensorboard.sh BUILD
-# Ends with 77 (skipped) where the Python package tensorboard is not installed; NSP_TENSORBOARD_PYTHON names a Python that has it.
+# Ends with 77 (skipped) where the Python package tensorboard is not installed; NSP_TEST_TENSORBOARD_PYTHON names a Python that has it.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-python=${NSP_TENSORBOARD_PYTHON:-python3}
+python=${NSP_TEST_TENSORBOARD_PYTHON:-python3}
 "$python" -c 'import tensorboard' 2>/dev/null || { echo "skipped: $python has no package tensorboard"; exit 77; }
 run=$(mktemp -d)
 trap 'rm -rf "$run"' EXIT
