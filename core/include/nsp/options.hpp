@@ -18,7 +18,8 @@ class Options {
  public:
   struct Value {
     std::string text;  // as written: "32", "2h", "inf"
-    // "default", "preset nano", "family llama", "checkpoint" or "checkpoint, given", "file x.ini line 3", "environment NSP_TRAIN_LR", "command line"
+    // "default", "preset nano", "family llama", "checkpoint" or "checkpoint, given", "file x.ini line 3", "environment NSP_TRAIN_LR",
+    // "command line"
     std::string origin;
     std::string type;  // of the option row
   };
