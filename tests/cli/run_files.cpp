@@ -2,12 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <numeric>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 #include "io/hdf5_store.hpp"
 #include "tests/cli/command.hpp"
@@ -112,6 +116,36 @@ std::string with(const std::string& command, const std::string& option, const st
 
 std::string ranks(int n) {
   return "env OMP_NUM_THREADS=1 NSP_TRAIN_THREADS=1 mpirun -np " + std::to_string(n) + " $NSP";
+}
+
+std::string step_text(int step, int steps) {
+  char text[64];
+  std::snprintf(text, sizeof text, "step %6d/%d ", step, steps);
+  return text;
+}
+
+std::string step_folder(const std::string& run_dir, int step) {
+  char text[32];
+  std::snprintf(text, sizeof text, "/checkpoints/step_%08d", step);
+  return run_dir + text;
+}
+
+void expect_good_checkpoints(const std::string& run_dir) {
+  const Said said = run("$NSP checkpoint verify " + run_dir, 300);
+  EXPECT_EQ(said.code, 0) << said.out;
+}
+
+void pause_ms(int ms) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+}
+
+bool wait_for_unfinished(const std::string& folder) {
+  for (int ms = 0; ms < 1000 * 300; ++ms) {
+    if (std::filesystem::exists(folder + "/manifest.h5")) return false;
+    if (std::filesystem::exists(folder)) return true;
+    pause_ms(1);
+  }
+  return false;
 }
 
 }  // namespace nsp::test

@@ -32,4 +32,13 @@ std::string with(const std::string& command, const std::string& option, const st
 // mpirun with that many ranks of one thread each. The modules' folder and the MPI settings come from the environment.
 std::string ranks(int n);
 
+std::string step_text(int step, int steps);  // as the step line has it
+std::string step_folder(const std::string& run_dir, int step);
+void expect_good_checkpoints(const std::string& run_dir);  // checkpoint verify says so
+
+void pause_ms(int ms);
+// Until a checkpoint is being written: its folder is there, and the manifest that completes it is not. false: it was too quick, or
+// did not come within 300 s.
+bool wait_for_unfinished(const std::string& folder);
+
 }  // namespace nsp::test

@@ -2,11 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <stdexcept>
-#include <thread>
 
 #include "tests/cli/processes.hpp"
 #include "tests/cli/run_files.hpp"
@@ -28,11 +25,6 @@ std::string told_ranks(int n) {
   return "env OMP_NUM_THREADS=1 mpirun -np " + std::to_string(n) + " " + told_program();
 }
 
-void expect_good_checkpoints(const std::string& run_dir) {
-  const Said said = run("$NSP checkpoint verify " + run_dir, patience);
-  EXPECT_EQ(said.code, 0) << said.out;
-}
-
 void expect_goes_on(const std::string& command, const std::string& run_dir, int from, int steps) {
   expect_good_checkpoints(run_dir);
   const Said again = run(command, patience);
@@ -41,18 +33,6 @@ void expect_goes_on(const std::string& command, const std::string& run_dir, int 
   losses(run_dir, steps);
   expect_good_checkpoints(run_dir);
   EXPECT_FALSE(std::filesystem::exists(run_dir + "/lock"));
-}
-
-std::string step_text(int step, int steps) {
-  char text[64];
-  std::snprintf(text, sizeof text, "step %6d/%d ", step, steps);
-  return text;
-}
-
-std::string step_folder(const std::string& run_dir, int step) {
-  char text[32];
-  std::snprintf(text, sizeof text, "/checkpoints/step_%08d", step);
-  return run_dir + text;
 }
 
 bool is_there(const std::string& run_dir, int step) {
@@ -68,10 +48,6 @@ pid_t process_of_rank(pid_t launcher, int rank) {
     if (variables.find(std::string(1, '\0') + "OMPI_COMM_WORLD_RANK=" + std::to_string(rank) + '\0') != std::string::npos) return pid;
   }
   return 0;
-}
-
-void pause_ms(int ms) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(ms));
 }
 
 std::string try_to(const std::string& command) {

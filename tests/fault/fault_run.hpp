@@ -21,14 +21,10 @@ std::string told_ranks(int n);  // mpirun with it
 // Every checkpoint of the run verifies, and the command goes on from `from` and finishes all `steps`, no step lost or doubled.
 void expect_goes_on(const std::string& command, const std::string& run_dir, int from, int steps);
 // All checkpoints there are hold what was written.
-void expect_good_checkpoints(const std::string& run_dir);
 bool is_there(const std::string& run_dir, int step);  // a complete checkpoint
 
-std::string step_text(int step, int steps);  // as the step line has it
-std::string step_folder(const std::string& run_dir, int step);
 // The process of nsp_app of that rank below a launcher; 0 where there is none.
 pid_t process_of_rank(pid_t launcher, int rank);
-void pause_ms(int ms);
 
 // Runs a command that must work to set a test up or to take it down; throws with what it said.
 void must_run(const std::string& command);
