@@ -62,7 +62,7 @@ std::string BenchTable::head() const {
 }
 
 std::string BenchTable::row(const bench::OpCase& c, const bench::OpTime& time, const BenchReferences& references) const {
-  const std::string start = cells(bench::op_name(c.op), what_of(c), c.shape, name_of(c.dtype));
+  const std::string start = cells(op_name(c.op), what_of(c), c.shape, name_of(c.dtype));
   if (!time.supported) return start + "not supported by the backend\n";
   const BenchRow r(c, time, references);
   const bool computes = c.flops > 0;
@@ -118,7 +118,7 @@ std::string row_json(const bench::OpCase& c, const bench::OpTime& time, const Be
   const BenchRow r(c, time, references);
   return JsonLine()
       .add("kind", std::string("op"))
-      .add("op", std::string(bench::op_name(c.op)))
+      .add("op", op_name(c.op))
       .add("what", c.what)
       .add("shape", c.shape)
       .add("dtype", std::string(name_of(c.dtype)))

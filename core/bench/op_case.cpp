@@ -55,19 +55,6 @@ std::vector<OpCase> op_cases(const StepShape& step, DType dtype) {
   return cases;
 }
 
-const char* op_name(nsp_op op) {
-  switch (op) {
-#define NSP_OP_NAME(name, tensors) \
-  case NSP_OP_##name:              \
-    return #name;
-    NSP_OP_LIST(NSP_OP_NAME)
-#undef NSP_OP_NAME
-    case NSP_OP_COUNT:
-      break;
-  }
-  return "?";
-}
-
 std::string shape_of(const std::vector<int64_t>& sizes) {
   std::string text;
   for (const int64_t size : sizes) {

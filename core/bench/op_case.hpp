@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device/op_name.hpp"
 #include "core/model/spec.hpp"
 #include "nsp/device.hpp"
 
@@ -76,8 +77,6 @@ void add_layer_cases(std::vector<OpCase>* to, const StepShape& step, DType dtype
 void add_matrix_cases(std::vector<OpCase>* to, const StepShape& step, DType dtype);
 void add_range_cases(std::vector<OpCase>* to, const StepShape& step, DType dtype);
 
-// "matmul"
-const char* op_name(nsp_op op);
 // "2048x384"
 std::string shape_of(const std::vector<int64_t>& sizes);
 

@@ -107,10 +107,10 @@ OperandData::OperandData(Stream& stream, const OpCase& op_case, int64_t working_
   }
   const int64_t sets = sets_for(data, working_set), bytes = common + sets * own;
   if (const int64_t free = stream.device().info().memory_free; bytes > free)
-    throw Error(ErrorKind::memory, std::string(op_name(op_case.op)) + " (" + op_case.what + ") needs " + byte_text(bytes) +
+    throw Error(ErrorKind::memory, op_name(op_case.op) + " (" + op_case.what + ") needs " + byte_text(bytes) +
                                        " of memory. The device has " + byte_text(free) +
                                        " left. Give a smaller --working-set, --train.micro_batch or model.");
-  buffer_ = Buffer(stream.device(), bytes, MemoryKind::device, std::string("benchmark of ") + op_name(op_case.op));
+  buffer_ = Buffer(stream.device(), bytes, MemoryKind::device, "benchmark of " + op_name(op_case.op));
   Filler filler(stream);
   char* next = static_cast<char*>(buffer_.data());
   const auto place = [&](const Operand& operand) {

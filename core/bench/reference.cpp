@@ -73,7 +73,7 @@ double matmul_peak(Stream& stream, DType dtype, double seconds) {
 
 StreamRate stream_rate(Stream& stream, double seconds, int64_t working_set) {
   StreamRate best;
-  const auto offer = [&](double gigabytes, const char* by) {
+  const auto offer = [&](double gigabytes, const std::string& by) {
     if (gigabytes > best.gigabytes) best = {gigabytes, by};
   };
   for (const OpCase& c : streaming_cases(working_set))

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "core/device/op_name.hpp"
+
 namespace nsp {
 namespace {
 
@@ -9,15 +11,6 @@ struct Need {
   nsp_op op;
   DType dtype;
 };
-
-std::string name_of(nsp_op op) {
-  static constexpr const char* names[] = {
-#define NSP_OP_NAME(name, tensors) #name,
-      NSP_OP_LIST(NSP_OP_NAME)
-#undef NSP_OP_NAME
-  };
-  return op >= 0 && op < NSP_OP_COUNT ? names[op] : "number " + std::to_string(op);
-}
 
 std::vector<Need> needs_of(const ModelSpec& spec, DType dtype, bool trains) {
   // What is summed, counted or averaged is fp32 in every dtype: logits, gradients, the states of replicas.
@@ -50,7 +43,7 @@ std::vector<Need> needs_of(const ModelSpec& spec, DType dtype, bool trains) {
 void check_ops(const Device& device, const ModelSpec& spec, DType dtype, const Optimizer* optimizer) {
   for (const Need& need : needs_of(spec, dtype, optimizer != nullptr)) {
     if (device.supports(need.op, need.dtype)) continue;
-    throw Error(ErrorKind::plugin, "backend " + device.name() + " has no op " + name_of(need.op) + " in " + name_of(need.dtype) +
+    throw Error(ErrorKind::plugin, "backend " + device.name() + " has no op " + op_name(need.op) + " in " + name_of(need.dtype) +
                                        ". A model of the family " + spec.family + " needs it with train.dtype = " + name_of(dtype) +
                                        ". Choose another --train.dtype, or another backend with --backend (nsp_app plugins lists them).");
   }
@@ -58,7 +51,7 @@ void check_ops(const Device& device, const ModelSpec& spec, DType dtype, const O
   for (const nsp_op op : optimizer->ops()) {
     if (device.supports(op, DType::f32)) continue;  // it works on fp32 weights whatever train.dtype is
     throw Error(ErrorKind::plugin,
-                "backend " + device.name() + " has no op " + name_of(op) +
+                "backend " + device.name() + " has no op " + op_name(op) +
                     " in fp32. The optimizer of this run updates the weights with it. Choose another backend with --backend, or "
                     "another optimizer with --plugins (nsp_app plugins lists them).");
   }

@@ -29,7 +29,7 @@ StepShape small(const std::string& family) {
 const OpCase& find(const std::vector<OpCase>& cases, nsp_op op, const std::string& what) {
   for (const OpCase& c : cases)
     if (c.op == op && c.what == what) return c;
-  throw std::runtime_error(std::string("no case ") + op_name(op) + " " + what);
+  throw std::runtime_error("no case " + op_name(op) + " " + what);
 }
 
 TEST(BenchCounts, Products) {
@@ -94,7 +94,7 @@ TEST(BenchCounts, EveryOpOfTheTableIsThereForBothFamilies) {
       ops.insert(c.op);
       const bool product = c.op == NSP_OP_matmul || c.op == NSP_OP_attention_forward || c.op == NSP_OP_attention_backward;
       EXPECT_EQ(c.flops > 0, product) << op_name(c.op);
-      const bool other = std::string(op_name(c.op)).rfind(family == std::string("gpt2") ? "rmsnorm" : "layernorm", 0) == 0;
+      const bool other = op_name(c.op).rfind(family == std::string("gpt2") ? "rmsnorm" : "layernorm", 0) == 0;
       EXPECT_FALSE(other && c.in_family) << op_name(c.op);
     }
     EXPECT_EQ(ops.size(), static_cast<std::size_t>(NSP_OP_COUNT)) << family;
