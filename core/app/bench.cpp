@@ -1,9 +1,13 @@
 // nsp_app bench ops: how fast each op of the backend's table is on the shapes of a training step, beside what this machine can do.
 #include <cstdio>
+#include <set>
+#include <vector>
 
 #include "core/app/bench_report.hpp"
 #include "core/app/model_source.hpp"
 #include "core/app/verbs.hpp"
+#include "core/config/command_line.hpp"
+#include "core/config/suggest.hpp"
 #include "core/plan/plan.hpp"
 
 namespace nsp {
@@ -39,9 +43,27 @@ std::string model_text(const Options& model, const ModelSpec& spec) {
          std::to_string(spec.vocab) + ", " + std::to_string(spec.parameters()) + " parameters";
 }
 
+// The ops that --only names; all where it is not given. "references" is none of them.
+std::set<std::string> chosen_ops(const std::string& only) {
+  std::vector<std::string> names;
+  for (int op = 0; op < NSP_OP_COUNT; ++op) names.push_back(op_name(static_cast<nsp_op>(op)));
+  const std::set<std::string> all(names.begin(), names.end());
+  if (only.empty()) return all;
+  std::set<std::string> chosen;
+  for (const std::string& name : split_names(only, ',')) {
+    if (name == "references") continue;
+    if (all.count(name) == 0)
+      throw Error(ErrorKind::usage, "--only " + only + " names " + name + ", which is no op. The ops are " + comma_list(names) +
+                                        ". Name some of them, or write --only references for none.");
+    chosen.insert(name);
+  }
+  return chosen;
+}
+
 void bench_ops(Session& session, World& world) {
   const Options& verb = session.config().section("bench");
   const bool json = verb.flag("json");
+  const std::set<std::string> chosen = chosen_ops(verb.text("only"));
   BenchHeader header;
   header.step = step_of(session);
   header.model = model_text(session.config().section("model"), header.step.spec);
@@ -55,10 +77,12 @@ void bench_ops(Session& session, World& world) {
   const bench::StreamRate rate = bench::stream_rate(stream, options.seconds, header.working_set);
   bool others = false;
   for (const DType dtype : dtypes_of(session.config())) {
-    const BenchReferences references{dtype, bench::matmul_peak(stream, dtype, options.seconds), rate};
-    const std::vector<bench::OpCase> cases = bench::op_cases(header.step, dtype);
+    const BenchReferences references{dtype, bench::matmul_peak(stream, dtype, options.seconds),
+                                     bench::fma_peak(stream, dtype, options.seconds), rate};
+    std::vector<bench::OpCase> cases = bench::op_cases(header.step, dtype);
+    std::erase_if(cases, [&](const bench::OpCase& c) { return chosen.count(op_name(c.op)) == 0; });
     const BenchTable table(cases);
-    print(json ? references_json(references) + "\n" : references_text(references) + table.head());
+    print(json ? references_json(references) + "\n" : references_text(references) + (cases.empty() ? "" : table.head()));
     for (const bench::OpCase& c : cases) {
       const bench::OpTime time = bench::measure(stream, c, options);
       print(json ? row_json(c, time, references) + "\n" : table.row(c, time, references));

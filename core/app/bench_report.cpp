@@ -34,13 +34,14 @@ std::string what_of(const bench::OpCase& c) {
 }  // namespace
 
 BenchRow::BenchRow(const bench::OpCase& c, const bench::OpTime& time, const BenchReferences& references)
-    : milliseconds(kNone), gigaflops(kNone), gigabytes(kNone), share(kNone) {
+    : milliseconds(kNone), gigaflops(kNone), gigabytes(kNone), share(kNone), fma_share(kNone) {
   if (!time.supported) return;
   milliseconds = 1e3 * time.seconds;
   gigabytes = 1e-9 * c.bytes() / time.seconds;
   if (c.flops > 0) {
     gigaflops = 1e-9 * c.flops / time.seconds;
     if (references.matmul_gflops > 0) share = gigaflops / references.matmul_gflops;
+    if (references.fma_gflops > 0) fma_share = gigaflops / references.fma_gflops;
   } else if (references.stream.gigabytes > 0) {
     share = gigabytes / references.stream.gigabytes;
   }
@@ -58,7 +59,7 @@ std::string BenchTable::cells(const std::string& op, const std::string& what, co
 }
 
 std::string BenchTable::head() const {
-  return cells("op", "what", "shape", "dtype") + "       over          ms          rate  share of the reference\n";
+  return cells("op", "what", "shape", "dtype") + "       over          ms          rate  share of the reference  of FMA\n";
 }
 
 std::string BenchTable::row(const bench::OpCase& c, const bench::OpTime& time, const BenchReferences& references) const {
@@ -67,10 +68,11 @@ std::string BenchTable::row(const bench::OpCase& c, const bench::OpTime& time, c
   const BenchRow r(c, time, references);
   const bool computes = c.flops > 0;
   const std::string share = std::isnan(r.share) ? "     -" : number("%5.1f%%", 100 * r.share) + (computes ? " of matmul" : " of stream");
+  const std::string fma = std::isnan(r.fma_share) ? "" : number("        %5.1f%%", 100 * r.fma_share);
   std::string over = byte_text(time.working_set);
   over.insert(0, over.size() < 9 ? 9 - over.size() : 0, ' ');
   return start + over + number("  %10.4f  ", r.milliseconds) + number("%8.1f", computes ? r.gigaflops : r.gigabytes) +
-         (computes ? " GFLOP/s  " : " GB/s     ") + share + "\n";
+         (computes ? " GFLOP/s  " : " GB/s     ") + share + fma + "\n";
 }
 
 std::string header_text(const BenchHeader& h) {
@@ -86,7 +88,8 @@ std::string references_text(const BenchReferences& r) {
   const std::string stream = r.stream.gigabytes > 0
                                  ? "measured stream rate " + number("%.1f GB/s", r.stream.gigabytes) + " (" + r.stream.by + ")"
                                  : "no stream rate";
-  return std::string("\n") + name_of(r.dtype) + ": " + matmul + ", " + stream + "\n";
+  const std::string fma = r.fma_gflops > 0 ? "FMA peak " + number("%.1f GFLOP/s", r.fma_gflops) : std::string("no FMA peak");
+  return std::string("\n") + name_of(r.dtype) + ": " + matmul + ", " + fma + ", " + stream + "\n";
 }
 
 std::string header_json(const BenchHeader& h) {
@@ -111,6 +114,8 @@ std::string references_json(const BenchReferences& r) {
       .add("matmul_gflops", r.matmul_gflops > 0 ? r.matmul_gflops : kNone)
       .add("stream_gbytes", r.stream.gigabytes > 0 ? r.stream.gigabytes : kNone)
       .add("stream_by", r.stream.by)
+      .add("fma_gflops", r.fma_gflops > 0 ? r.fma_gflops : kNone)
+      .add("triad_gbytes", r.stream.triad > 0 ? r.stream.triad : kNone)
       .text();
 }
 
@@ -130,6 +135,7 @@ std::string row_json(const bench::OpCase& c, const bench::OpTime& time, const Be
       .add("gflops", r.gigaflops)
       .add("gbytes", r.gigabytes)
       .add("share", r.share)
+      .add("fma_share", r.fma_share)
       .add("reference", std::string(c.flops > 0 ? "matmul" : "stream"))
       .add("working_set", time.working_set)
       .add("samples", time.samples)

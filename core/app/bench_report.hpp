@@ -13,6 +13,7 @@ namespace nsp {
 struct BenchReferences {
   DType dtype = DType::f32;
   double matmul_gflops = 0;  // 0 = not measured
+  double fma_gflops = 0;     // the same
   bench::StreamRate stream;
 };
 
@@ -26,7 +27,8 @@ struct BenchHeader {
 // A measured call beside its reference. Fields that do not apply are NaN; JsonLine writes null for them.
 struct BenchRow {
   BenchRow(const bench::OpCase& op_case, const bench::OpTime& time, const BenchReferences& references);
-  double milliseconds, gigaflops, gigabytes, share;  // share: 1 = the reference itself
+  double milliseconds, gigaflops, gigabytes;
+  double share, fma_share;  // 1 = the reference itself, the FMA peak itself
 };
 
 // Rows are printed as they are measured, so widths come from the cases.

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/bench/fma_peak.hpp"
 #include "core/bench/measure.hpp"
 #include "core/discover/peak.hpp"
 
@@ -14,6 +15,10 @@ namespace nsp::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+bool computes_on_the_host(const DeviceInfo& info) {
+  return info.host_addressable && info.threads > 0;
+}
 
 // Every thread works on a part of three arrays that it alone has written.
 double host_triad(int threads, double seconds, int64_t working_set) {
@@ -71,15 +76,22 @@ double matmul_peak(Stream& stream, DType dtype, double seconds) {
   return best;
 }
 
+double fma_peak(Stream& stream, DType dtype, double seconds) {
+  const DeviceInfo info = stream.device().info();
+  return computes_on_the_host(info) ? host_fma_peak(info.threads, dtype, 5 * seconds) : 0;
+}
+
 StreamRate stream_rate(Stream& stream, double seconds, int64_t working_set) {
   StreamRate best;
   const auto offer = [&](double gigabytes, const std::string& by) {
-    if (gigabytes > best.gigabytes) best = {gigabytes, by};
+    if (gigabytes > best.gigabytes) best.gigabytes = gigabytes, best.by = by;
   };
   for (const OpCase& c : streaming_cases(working_set))
     if (const OpTime time = measure(stream, c, {seconds, 0}); time.supported) offer(1e-9 * c.bytes() / time.fastest, op_name(c.op));
+  // Last: that the working set fits into memory has been found out above.
   const DeviceInfo info = stream.device().info();
-  if (info.host_addressable && info.threads > 0) offer(host_triad(info.threads, seconds, working_set), "host triad");
+  if (computes_on_the_host(info)) best.triad = host_triad(info.threads, seconds, working_set);
+  offer(best.triad, "host triad");
   return best;
 }
 

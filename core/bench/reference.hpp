@@ -11,9 +11,14 @@ namespace nsp::bench {
 // as long as five ops are measured); 0 where the backend lacks what that needs.
 double matmul_peak(Stream& stream, DType dtype, double seconds);
 
+// What the cores could do without any memory: host_fma_peak with the device's threads; 0 where it computes elsewhere (its memory is
+// not the host's, or it has no threads), or the processor multiplies no such numbers. Measured as long as matmul_peak.
+double fma_peak(Stream& stream, DType dtype, double seconds);
+
 struct StreamRate {
   double gigabytes = 0;  // a second; 0 = not measured
   std::string by;        // what was the fastest: "host triad", or an op such as "axpy"
+  double triad = 0;      // of the host triad alone; 0 = not measured
 };
 
 // The best rate at which device memory is read and written in order, over working_set bytes. Candidates: copy, scale, axpy and lerp

@@ -241,6 +241,8 @@ std::vector<OptionRow> verb_rows(const std::string& verb) {
         at_least(0, row("bench", "working-set", "auto|size", "auto",
                         "bytes that ops bound by memory rotate over (512M); auto = more than the last-level cache holds")),
         row("bench", "all-dtypes", "switch", "false", "fp32 and bf16, one after the other, instead of train.dtype"),
+        row("bench", "only", "string", "",
+            "ops to measure, as in matmul,adamw; references = none of them, only what they are compared with"),
         row("bench", "json", "switch", "false", "print JSON objects, one a line, instead of a table"),
     };
   }

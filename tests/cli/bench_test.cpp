@@ -77,10 +77,12 @@ bool positive(const std::string& number) {
 TEST(Bench, JsonHasEveryOpInEveryDtype) {
   for (const char* family : {"gpt2", "llama"}) {
     std::set<std::string> measured, missing;
+    std::map<std::string, bool> has_fma;
     int headers = 0, references = 0;
     for (auto& o : objects(run(kBench + "--json --all-dtypes --model.family " + family))) {
       headers += o["kind"] == "bench";
-      references += o["kind"] == "reference" && positive(o["matmul_gflops"]) && positive(o["stream_gbytes"]);
+      references += o["kind"] == "reference" && positive(o["matmul_gflops"]) && positive(o["stream_gbytes"]) && positive(o["triad_gbytes"]);
+      if (o["kind"] == "reference") has_fma[o["dtype"]] = positive(o["fma_gflops"]);
       if (o["kind"] != "op") continue;
       const std::string name = o["op"] + " " + o["dtype"];
       if (o["supported"] != "true") {
@@ -93,9 +95,11 @@ TEST(Bench, JsonHasEveryOpInEveryDtype) {
         EXPECT_TRUE(positive(o[key])) << key << " of " << name;
       EXPECT_GE(std::atoi(o["samples"].c_str()), 5) << name;
       EXPECT_EQ(positive(o["gflops"]), o["reference"] == "matmul") << name;
+      EXPECT_EQ(positive(o["fma_share"]), o["reference"] == "matmul" && has_fma[o["dtype"]]) << name;
     }
     EXPECT_EQ(headers, 1);
     EXPECT_EQ(references, 2);
+    EXPECT_TRUE(has_fma["fp32"]);  // not every processor has one for bf16
     EXPECT_EQ(missing, (std::set<std::string>{"adamw bf16", "sgd bf16"}));
     for (const std::string& op : op_names())
       for (const char* dtype : {" fp32", " bf16"}) EXPECT_TRUE(measured.count(op + dtype) + missing.count(op + dtype) == 1) << op << dtype;
@@ -108,13 +112,27 @@ TEST(Bench, TableHasEveryOpOfTheDtype) {
     ASSERT_EQ(said.code, 0) << said.out;
     for (const std::string& op : op_names()) EXPECT_TRUE(said.contains("\n" + op + " ")) << op << "\n" << said.out;
     EXPECT_TRUE(said.contains("backend cpu_") && said.contains("1 thread on ") && said.contains("built as ")) << said.out;
-    EXPECT_TRUE(said.contains(dtype + ": measured matmul peak ") && said.contains("measured stream rate ")) << said.out;
+    EXPECT_TRUE(said.contains(dtype + ": measured matmul peak ") && said.contains("FMA peak") && said.contains("measured stream rate "))
+        << said.out;
     EXPECT_TRUE(said.contains("% of matmul") && said.contains("% of stream")) << said.out;
     EXPECT_EQ(said.count("not supported by the backend"), dtype == "bf16" ? 2 : 0) << said.out;
     EXPECT_FALSE(said.contains(dtype == "bf16" ? "  fp32 " : "  bf16 ")) << said.out;
     EXPECT_TRUE(said.contains("16x48x16") && said.contains("B2 T8 H2 D8")) << said.out;  // the shapes of this model
     EXPECT_TRUE(said.contains("norm * ") && said.contains("\n* not an op of this model")) << said.out;
   }
+}
+
+TEST(Bench, OnlySomeOps) {
+  const Said some = run(kBench + "--only adamw,matmul");
+  EXPECT_EQ(some.code, 0);
+  for (const std::string& op : op_names())
+    EXPECT_EQ(some.contains("\n" + op + " "), op == "adamw" || op == "matmul") << op << "\n" << some.out;
+  EXPECT_FALSE(some.contains("not an op of this model")) << some.out;
+  const Said none = run(kBench + "--only references");
+  EXPECT_EQ(none.code, 0);
+  EXPECT_TRUE(none.contains("fp32: measured matmul peak ")) << none.out;
+  EXPECT_FALSE(none.contains("share of the reference")) << none.out;
+  EXPECT_EQ(objects(run(kBench + "--json --all-dtypes --only references")).size(), 3u);  // the header and a line for each dtype
 }
 
 TEST(Bench, Refusals) {
@@ -124,6 +142,7 @@ TEST(Bench, Refusals) {
   expect_refusal(run(kBench + "--train.context 9"), 2, {"train.context = 9", "model.context = 8"}, "Lower train.context");
   expect_refusal(run(kModel + "--seconds -1"), 2, {"seconds = -1", "too small"}, "at least 0");
   expect_refusal(run("$NSP bench ops --working-set many"), 2, {"'many' is not a size"}, "auto is allowed");
+  expect_refusal(run(kBench + "--only adamw,matmull"), 2, {"names matmull", "matmul, bias_gradient, rope"}, "--only references");
   expect_refusal(run(kBench + "--train.lr 1"), 2, {"--train.lr has no effect on the verb bench"}, "Leave it out");
   expect_refusal(run("$NSP bench ops --working-set 900000G"), 1, {"copy (reference) needs", "left"}, "Give a smaller --working-set");
   expect_refusal(run(kBench + "--backend nothing"), 2, {"nothing"}, "");

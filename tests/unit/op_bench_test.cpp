@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/bench/fma_peak.hpp"
 #include "core/bench/measure.hpp"
 #include "core/bench/operand_data.hpp"
 #include "core/bench/reference.hpp"
@@ -129,6 +130,23 @@ TEST(BenchMeasure, EveryCaseOnADeviceOfItsOwnMemory) {
   const StreamRate rate = stream_rate(stream, 0, 1 << 16);
   EXPECT_GT(rate.gigabytes, 0);
   EXPECT_NE(rate.by, "host triad");  // its memory is not the host's
+  EXPECT_EQ(rate.triad, 0);
+  EXPECT_EQ(fma_peak(stream, DType::f32, 0), 0);
+}
+
+// Bounds are wide, since other programs may run beside the test, but they hold off a kernel that a compiler emptied, and one that is
+// not counted right by orders of magnitude.
+TEST(BenchMeasure, FmaPeakOfTheHost) {
+  Device device(test::load_cpu_backend(), "cpu", 0, 1);
+  Stream stream(device);
+  const double fp32 = fma_peak(stream, DType::f32, 0.02), bf16 = fma_peak(stream, DType::bf16, 0.02);
+  EXPECT_GT(fp32, 1);     // GFLOP/s: no processor of 64 bits is that slow
+  EXPECT_LT(fp32, 2000);  // of one core: 32 lanes of 2 flops at 10 GHz are 640, so more would be arithmetic that a compiler left out
+  EXPECT_TRUE(bf16 == 0 || (bf16 > 1 && bf16 < 4000)) << bf16;
+  EXPECT_GT(host_fma_peak(2, DType::f32, 0), 0);
+  const StreamRate rate = stream_rate(stream, 0, 1 << 20);
+  EXPECT_GT(rate.triad, 0);
+  EXPECT_GE(rate.gigabytes, rate.triad);
 }
 
 TEST(BenchMeasure, WhatABackendLacksIsNotCalled) {
