@@ -6,11 +6,13 @@ namespace nsp {
 namespace {
 
 constexpr int64_t float_bytes = 4, double_bytes = 8;
-constexpr int64_t query_block = 48, key_block = 64;                                   // kernels/ops/attention.hpp
-constexpr int64_t most_row_blocks = 64, least_rows_of_a_block = 16;                   // kernels/ops/column_sum.hpp
-constexpr int64_t elements_of_a_sum = 16384;                                          // kernels/ops/reduce.cpp
-constexpr int64_t widest_tile = 1024, slice_of_k = 256, one_tile = int64_t{1} << 18;  // kernels/ops/matmul_table.cpp, widened_gemm.cpp
-// oneDNN 2.6 took at most 0.31 MiB of scratchpad more than the widened factors of the same tile would, over all instruction sets.
+constexpr int64_t query_block = 48, key_block = 64;                  // kernels/ops/attention.hpp
+constexpr int64_t most_row_blocks = 64, least_rows_of_a_block = 16;  // kernels/ops/column_sum.hpp
+constexpr int64_t elements_of_a_sum = 16384;                         // kernels/ops/reduce.cpp
+constexpr int64_t packed_slice = 384, packed_panels = 48, packed_own = 96, packed_part = 480,
+                  packed_shared = int64_t{2} << 20;                                   // kernels/ops/packed_gemm.cpp
+constexpr int64_t widest_tile = 1024, slice_of_k = 256, one_tile = int64_t{1} << 18;  // kernels/ops/matmul_table.cpp
+// oneDNN 2.6 took at most 0.31 MiB of scratchpad more than 256 columns of both factors of a tile in fp32, over all instruction sets.
 constexpr int64_t onednn_beyond = int64_t{1} << 19;
 constexpr int64_t smallest_block = int64_t{1} << 20;  // kernels/cpu/scratch.cpp
 
@@ -47,16 +49,26 @@ int64_t row_sums(const ModelSpec& spec, const BatchShape& s) {
   return float_bytes * std::min(most_row_blocks, ceil_div(s.rows(), least_rows_of_a_block)) * columns;
 }
 
-// Floats of widened factors of an m x n tile, and of its sums where the result is bf16. It grows with every argument.
+// Of our own code. What is packed for all threads, and each thread's panels, biases and sums of a tile; and the sums of all of a
+// bf16 result, where k is so long that they outlive a phase.
+int64_t packed_floats(int64_t m, int64_t n, int64_t k, bool bf16_result, int threads) {
+  const int64_t shared = std::min(packed_shared, ceil_div(std::min(m, n), packed_panels) * packed_panels * k);
+  const int64_t own = packed_own * std::min(k, packed_slice) + packed_part + (bf16_result ? packed_own * packed_part : 0);
+  return shared + threads * own + (bf16_result && k > packed_shared / packed_part ? m * n : 0);
+}
+
+// Of oneDNN, about: 256 columns of both factors of an m x n tile, and its sums where the result is bf16.
 int64_t tile_floats(int64_t m, int64_t n, int64_t k, bool bf16_result) {
   return (m + n) * std::min(slice_of_k, k) + (bf16_result ? m * n : 0);
 }
 
-// A product of up to these sizes. Products of few operations are one tile of any shape, for one thread.
+// A product of up to these sizes; all of it grows with every one. In oneDNN those of few operations are one tile of any shape, for
+// one thread: each of m k, n k and m n is below one_tile. Which of the two computes it, only the processor knows.
 int64_t product(int64_t m, int64_t n, int64_t k, bool bf16_result, int threads) {
   const int64_t tile = tile_floats(std::min(m, widest_tile), std::min(n, widest_tile), k, bf16_result);
-  const int64_t alone = std::min(3 * one_tile, tile_floats(m, n, k, bf16_result));  // each of m k, n k and m n is below one_tile
-  return std::max(threads * (float_bytes * tile + onednn_beyond), float_bytes * alone + onednn_beyond);
+  const int64_t alone = std::min(3 * one_tile, tile_floats(m, n, k, bf16_result));
+  return std::max({float_bytes * packed_floats(m, n, k, bf16_result, threads), threads * (float_bytes * tile + onednn_beyond),
+                   float_bytes * alone + onednn_beyond});
 }
 
 // Every matrix is met in y = x W^T, dW += dy^T x (always fp32) and dx = dy W.

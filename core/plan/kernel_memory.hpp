@@ -17,8 +17,8 @@ enum class Passes { forward, forward_and_backward };
 // An upper bound, in bytes, for the process of one rank with this many compute threads:
 // * attention, and rope: exact where there are tasks for every thread (kernels/ops/attention_*.cpp, rope.cpp);
 // * sums over rows and over whole vectors: at most 64 rows of partial sums, and one number for 16,384 elements;
-// * matrix products: per thread what widened bf16 factors of a tile take (kernels/ops/widened_gemm.cpp), which bounds what oneDNN
-//   takes where it multiplies; tiles are counted as large as they may be. BLAS keeps buffers of its own, which are not counted.
+// * matrix products: what our own code packs for all and for each thread (kernels/ops/packed_gemm.cpp), or what oneDNN takes for its
+//   largest tiles, if that is more. BLAS keeps buffers of its own, which are not counted.
 // The kernels keep the most that one op needed. largest_sum: elements of the longest vector that is summed.
 // REQUIRES completed sizes.
 int64_t kernel_memory(const ModelSpec& spec, const BatchShape& largest, int threads, int64_t largest_sum, Passes passes);

@@ -72,7 +72,7 @@ function(nsp_add_cpu_backend arch)
     ops/embedding.cpp ops/norm.cpp ops/column_sum.cpp ops/rope.cpp ops/attention_forward.cpp ops/attention_backward.cpp
     ops/activation.cpp ops/classifier.cpp ops/copy.cpp ops/reduce.cpp ops/random.cpp
     ops/elementwise.cpp ops/optimizer.cpp
-    ops/matmul.cpp ops/matmul_table.cpp ops/widened_gemm.cpp ${NSP_GEMM_SOURCES})
+    ops/matmul.cpp ops/matmul_table.cpp ops/packed_gemm.cpp ${NSP_GEMM_SOURCES})
   target_compile_options(${objects} PRIVATE -march=${arch} -Wall -Wextra -fno-gnu-unique -fno-math-errno $<$<NOT:$<CONFIG:Debug>>:-O3>)
   target_include_directories(${objects} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${NSP_INCLUDE_DIR} ${NSP_GEMM_INCLUDE_DIRS})
   target_link_libraries(${objects} PRIVATE Kokkos::kokkos Threads::Threads ${NSP_GEMM_LIBRARIES})
@@ -103,5 +103,7 @@ endfunction()
 set_source_files_properties(ops/elementwise.cpp ops/optimizer.cpp PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-fopenmp-simd")
 # The others may contract and need not keep the order of floating-point traps.
 set_source_files_properties(ops/embedding.cpp ops/norm.cpp ops/column_sum.cpp ops/rope.cpp ops/attention_forward.cpp ops/attention_backward.cpp
-  ops/activation.cpp ops/classifier.cpp ops/reduce.cpp ops/random.cpp ops/matmul.cpp ops/widened_gemm.cpp
+  ops/activation.cpp ops/classifier.cpp ops/reduce.cpp ops/random.cpp ops/matmul.cpp ops/packed_gemm.cpp
   PROPERTIES COMPILE_OPTIONS "-ffp-contract=fast;-fno-trapping-math;-fopenmp-simd")
+# GCC 12 warns of its own AVX-512 intrinsics.
+set_property(SOURCE ops/packed_gemm.cpp APPEND PROPERTY COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")

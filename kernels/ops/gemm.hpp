@@ -1,5 +1,5 @@
-// The seam behind matmul. A matrix product is cut into tiles whose borders depend on its shape alone; a provider computes
-// one tile on one thread. So the bits do not depend on the number of threads, and no library's own pool competes with ours.
+// The seam behind matmul: our own code, or a library that computes one tile on one thread, where the borders of tiles depend
+// on the shape alone. So the bits do not depend on the number of threads, and no library's own pool competes with ours.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ struct Gemm {
   bool bf16_factors, bf16_result;  // else fp32; sums are fp32 in any case
 };
 
-enum class GemmLibrary { cblas, onednn };  // cblas multiplies bf16 after widening it (ops/widened_gemm.hpp)
+enum class GemmLibrary { packed, cblas, onednn };  // packed: our own (ops/packed_gemm.hpp); cblas: fp32 factors alone
 enum class InstructionSet { sse, avx2, avx512 };
 
-// Which library computes tiles of this shape on this processor (ops/matmul_table.cpp).
+// What computes a product of this shape on this processor (ops/matmul_table.cpp).
 GemmLibrary choose_library(const Gemm& whole, InstructionSet set);
-// Rows and columns of a tile.
+// Rows and columns of a library's tile.
 struct Tile {
   int64_t m, n;
 };
@@ -36,6 +36,7 @@ class OnednnKernels {
   static bool available();
   // Whether it multiplies bf16 with instructions for that. Elsewhere it refuses, or has slow ways.
   static bool has_bf16();
+  static bool has_bf16_tiles();  // whether these are the matrix registers of AMX
   OnednnKernels();
   ~OnednnKernels();
   // Forgets all kernels if there are very many, so that ever new shapes do not fill the memory.

@@ -13,6 +13,9 @@ bool OnednnKernels::available() {
 bool OnednnKernels::has_bf16() {
   return false;
 }
+bool OnednnKernels::has_bf16_tiles() {
+  return false;
+}
 OnednnKernels::OnednnKernels() = default;
 OnednnKernels::~OnednnKernels() = default;
 void OnednnKernels::make_room() {}

@@ -46,10 +46,18 @@ struct OnednnKernels::State {
 bool OnednnKernels::available() {
   return true;
 }
+namespace {
+// The sets are bit masks: a wider one has all bits of those that it includes.
+bool uses(dnnl::cpu_isa set) {
+  const auto needed = static_cast<unsigned>(set);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) == needed;
+}
+}  // namespace
 bool OnednnKernels::has_bf16() {
-  // The sets are bit masks: a wider one has all bits of those that it includes.
-  constexpr auto kNeeded = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
-  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kNeeded) == kNeeded;
+  return uses(dnnl::cpu_isa::avx512_core_bf16);
+}
+bool OnednnKernels::has_bf16_tiles() {
+  return uses(dnnl::cpu_isa::avx512_core_amx);
 }
 OnednnKernels::OnednnKernels() : state_(std::make_unique<State>()) {}
 OnednnKernels::~OnednnKernels() = default;

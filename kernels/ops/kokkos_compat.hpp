@@ -63,6 +63,15 @@ void parallel_blocks(const char* label, int64_t n, int64_t grain, F f) {
   });
 }
 
+// f(worker) for every worker in [0, workers), each on a thread of its own if there are that many.
+template <class F>
+void parallel_workers(const char* label, int64_t workers, const F& f) {
+  if (workers == 1) return f(0);
+  const F* body = &f;
+  Kokkos::parallel_for(label, Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<int64_t>>(0, workers),
+                       [=](int64_t worker) { (*body)(worker); });
+}
+
 // f(task, scratch) for unequal tasks, handed out one by one; each worker has `scratch_floats` of its own. f may throw:
 // the first exception comes out of here.
 template <class F>
@@ -74,27 +83,18 @@ void parallel_tasks(Context& context, const char* label, int64_t tasks, int64_t 
   std::atomic<int64_t> next{0};
   std::atomic<bool> failed{false};
   std::exception_ptr failure;
-  std::atomic<int64_t>* next_task = &next;
-  std::atomic<bool>* any_failed = &failed;
-  std::exception_ptr* first_failure = &failure;
-  const F* body = &f;
-  auto work = [=](int64_t worker) {
+  parallel_workers(label, workers, [&](int64_t worker) {
     for (;;) {
-      const int64_t task = next_task->fetch_add(1, std::memory_order_relaxed);
+      const int64_t task = next.fetch_add(1, std::memory_order_relaxed);
       if (task >= tasks) return;
       try {
-        (*body)(task, scratch + worker * per_worker);
+        f(task, scratch + worker * per_worker);
       } catch (...) {
-        if (!any_failed->exchange(true)) *first_failure = std::current_exception();
+        if (!failed.exchange(true)) failure = std::current_exception();
         return;
       }
     }
-  };
-  if (workers == 1) {
-    work(0);
-  } else {
-    Kokkos::parallel_for(label, Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<int64_t>>(0, workers), work);
-  }
+  });
   if (failed) std::rethrow_exception(failure);
 }
 

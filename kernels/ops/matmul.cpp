@@ -1,4 +1,4 @@
-// out (+)= op(a) op(b) + bias, tile by tile. See ops/gemm.hpp for the seam and ops/matmul_table.cpp for the choices.
+// out (+)= op(a) op(b) + bias. See ops/gemm.hpp for the seam and ops/matmul_table.cpp for the choices.
 #include <algorithm>
 #include <array>
 #include <type_traits>
@@ -7,8 +7,8 @@
 #include "ops/gemm.hpp"
 #include "ops/kernels.hpp"
 #include "ops/kokkos_compat.hpp"
+#include "ops/packed_gemm.hpp"
 #include "ops/view.hpp"
-#include "ops/widened_gemm.hpp"
 
 namespace nsp::cpu::kernels {
 
@@ -54,15 +54,24 @@ struct Product {
   Gemm whole;
   const In *a, *b, *bias;
   Out* c;
-  Tile tile;
-  int64_t rows, columns;  // of tiles
 
   explicit Product(const nsp_matmul_args& args)
       : whole(whole_product(args)),
         a(static_cast<const In*>(args.a.data)),
         b(static_cast<const In*>(args.b.data)),
         bias(present(args.bias) ? static_cast<const In*>(args.bias.data) : nullptr),
-        c(static_cast<Out*>(args.out.data)),
+        c(static_cast<Out*>(args.out.data)) {}
+};
+
+// For libraries.
+template <class In, class Out>
+struct TiledProduct : Product<In, Out> {
+  using Product<In, Out>::whole, Product<In, Out>::a, Product<In, Out>::b, Product<In, Out>::bias, Product<In, Out>::c;
+  Tile tile;
+  int64_t rows, columns;  // of tiles
+
+  explicit TiledProduct(const Product<In, Out>& product)
+      : Product<In, Out>(product),
         tile(choose_tile(whole)),
         rows((whole.m + tile.m - 1) / tile.m),
         columns((whole.n + tile.n - 1) / tile.n) {}
@@ -81,34 +90,19 @@ struct Product {
     const int64_t i = index / columns * tile.m, j = index % columns * tile.n;
     const Gemm g = part(i, j);
     Out* target = c + i * whole.ldc + j;
-    if (bias != nullptr || whole.k == 0) {
-      if (bias != nullptr || whole.beta == 0.0f) start_with(bias == nullptr ? nullptr : bias + j, target, g.m, g.n, whole.ldc);
-      if (whole.k == 0) return;
-    }
+    if (bias != nullptr) start_with(bias + j, target, g.m, g.n, whole.ldc);
     compute(g, a + (whole.transpose_a ? i : i * whole.lda), b + (whole.transpose_b ? j * whole.ldb : j), target);
   }
 };
 
-// In fp32 by BLAS.
-template <class In, class Out>
-void multiply_wide(Context& context, const Product<In, Out>& p) {
-  constexpr bool kWiden = !std::is_same_v<In, float>;
-  parallel_tasks(context, "nsp matmul", p.rows * p.columns, kWiden ? widened_gemm_floats(p.part(0, 0)) : 0,
-                 [&](int64_t index, float* work) {
-                   p.run(index, [&](const Gemm& g, const In* a, const In* b, Out* c) {
-                     if constexpr (kWiden) {
-                       widened_gemm(g, a, b, c, work);
-                     } else {
-                       cblas_tile(g, a, b, c);
-                     }
-                   });
-                 });
+void multiply_with_blas(Context& context, const TiledProduct<float, float>& p) {
+  parallel_tasks(context, "nsp matmul", p.rows * p.columns, 0, [&](int64_t index, float*) { p.run(index, cblas_tile); });
 }
 
 // By oneDNN, which has a kernel for each of at most four shapes of tile: inner, last column, last row, corner. They are made
 // here, since making is not for the pool. False: it has none, nothing was done.
 template <class In, class Out>
-bool multiply_with_kernels(Context& context, const Product<In, Out>& p) {
+bool multiply_with_kernels(Context& context, const TiledProduct<In, Out>& p) {
   OnednnKernels& onednn = context.gemm->onednn;
   onednn.make_room();
   std::array<int, 4> kernels{};
@@ -127,8 +121,16 @@ bool multiply_with_kernels(Context& context, const Product<In, Out>& p) {
 template <class In, class Out>
 void multiply(Context& context, const nsp_matmul_args& args) {
   const Product<In, Out> p(args);
-  const bool by_onednn = p.whole.k > 0 && choose_library(p.whole, context.gemm->set) == GemmLibrary::onednn;
-  if (!by_onednn || !multiply_with_kernels(context, p)) multiply_wide(context, p);
+  if (p.whole.k == 0) {
+    if (p.bias != nullptr || p.whole.beta == 0.0f) start_with(p.bias, p.c, p.whole.m, p.whole.n, p.whole.ldc);
+    return;
+  }
+  const GemmLibrary library = choose_library(p.whole, context.gemm->set);
+  if constexpr (std::is_same_v<In, float>) {
+    if (library == GemmLibrary::cblas) return multiply_with_blas(context, TiledProduct<In, Out>(p));
+  }
+  if (library == GemmLibrary::onednn && multiply_with_kernels(context, TiledProduct<In, Out>(p))) return;
+  packed_gemm(context, p.whole, p.a, p.b, p.bias, p.c);
 }
 
 }  // namespace

@@ -1,39 +1,18 @@
-// Which library computes a product, and in which tiles. Everything here is a function of the shape and of the processor,
-// never of the number of threads or of a timing, so that equal runs give equal bits.
-//
-// Measured per core, one thread a tile, fp32, GFLOP/s (oneDNN 2.6.3 / OpenBLAS 0.3.21):
-//   AVX2 (Zen 3, peak 102): OpenBLAS is flat at 75-90 % of the peak; oneDNN has holes at transposed A (3072 x 768 x 256:
-//     37 / 75) and at dX of wide layers (256 x 768 x 3072: 46 / 93), but wins where a side is short, for it packs less
-//     (1 x 768 x 768: 26 / 5; 16 x 768 x 768: 68 / 57; K = 64: 90 / 71; N = 64: 90 / 80).
-//   AVX-512 (Zen 5, peak 224): equal (188-208 / 194-204), except that OpenBLAS falls to 105 under OPENBLAS_CORETYPE=Haswell,
-//     which machine set-ups export, and that a BLAS which does not know the processor falls to 25; oneDNN does neither.
-//   Everywhere the call itself decides below some 40^3 operations (16^3: 3 / 8).
-// bf16 (Zen 5, peak 415): oneDNN 379-414 and two thirds of the traffic. OpenBLAS has no such product, and oneDNN without the
-// instructions is useless, so there the factors are widened and OpenBLAS multiplies fp32 (AVX2: at the fp32 speed).
+// What computes a product, and in which tiles a library does. Everything here is a function of the shape and of the
+// processor, never of the number of threads or of a timing, so that equal runs give equal bits.
 #include <algorithm>
 #include <iterator>
 #include <limits>
 
 #include "ops/gemm.hpp"
+#include "ops/packed_gemm.hpp"
 
 namespace nsp::cpu {
 
 namespace {
 
-constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
-
-// The first row that fits decides.
-struct Row {
-  InstructionSet set;
-  int64_t work_below;     // m n k
-  int64_t short_side_to;  // the shortest of m, n, k
-  GemmLibrary library;
-};
-constexpr Row kTable[] = {
-    {InstructionSet::avx512, 65536, kAny, GemmLibrary::cblas}, {InstructionSet::avx512, kAny, kAny, GemmLibrary::onednn},
-    {InstructionSet::avx2, 65536, kAny, GemmLibrary::cblas},   {InstructionSet::avx2, kAny, 64, GemmLibrary::onednn},
-    {InstructionSet::avx2, kAny, kAny, GemmLibrary::cblas},    {InstructionSet::sse, kAny, kAny, GemmLibrary::cblas},
-};
+// Products with so few rows, columns or terms read their matrices once: packing would cost more than multiplying.
+constexpr int64_t kThin = 7;
 
 // Below this many multiply-adds a product is one tile: waking a thread costs as much.
 constexpr int64_t kOneTile = int64_t{1} << 18;
@@ -74,11 +53,13 @@ InstructionSet instruction_set() {
 }
 
 GemmLibrary choose_library(const Gemm& whole, InstructionSet set) {
-  if (!OnednnKernels::available() || (whole.bf16_factors && !OnednnKernels::has_bf16())) return GemmLibrary::cblas;
-  const int64_t work = whole.m * whole.n * whole.k, side = std::min({whole.m, whole.n, whole.k});
-  const Row* row = std::find_if(std::begin(kTable), std::end(kTable),
-                                [&](const Row& r) { return r.set == set && work < r.work_below && side <= r.short_side_to; });
-  return row == std::end(kTable) ? GemmLibrary::cblas : row->library;
+  if (whole.bf16_factors) {
+    const bool onednn = OnednnKernels::has_bf16_tiles() || (OnednnKernels::has_bf16() && !packed_gemm_has_bf16());
+    return onednn ? GemmLibrary::onednn : GemmLibrary::packed;
+  }
+  if (set == InstructionSet::sse) return GemmLibrary::cblas;
+  const int64_t side = std::min({whole.m, whole.n, whole.k});
+  return side <= kThin && OnednnKernels::available() ? GemmLibrary::onednn : GemmLibrary::packed;
 }
 
 Tile choose_tile(const Gemm& whole) {

@@ -49,6 +49,29 @@ void matmul(Bench& bench, const Shape& s, Types types, bool transpose_a, bool tr
   expect_near(bench.read(args.out), expected, bound(3e-6, types.out), "out");
 }
 
+// A product whose factors are both too large to be packed at once, against its columns in two halves.
+void matmul_in_pieces(Bench& bench) {
+  constexpr int64_t m = 482, n = 490, k = 4400, half = n / 2;
+  nsp_matmul_args args{};
+  args.a = bench.in(random_array({m, k}, 27));
+  args.b = bench.in(random_array({n, k}, 28));
+  args.transpose_b = 1;
+  args.out = bench.out({m, n});
+  bench.run(bench.ops().matmul, args);
+  const Array whole = bench.read(args.out);
+  args.b.size[0] = half;
+  for (const int64_t first : {int64_t{0}, half}) {
+    if (first != 0) args.b.data = static_cast<float*>(args.b.data) + first * k;
+    args.out = bench.out({m, half});
+    bench.run(bench.ops().matmul, args);
+    Array expected({m, half});
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < half; ++j) expected(i, j) = whole(i, first + j);
+    }
+    expect_near(bench.read(args.out), expected, bound(3e-6, NSP_F32), "out");
+  }
+}
+
 void bias_gradient(Bench& bench, nsp_dtype type, int64_t rows, int64_t columns, int64_t gap) {
   const Array dout = stored(random_array({rows, columns}, 25), type);
   Array dbias = random_array({columns}, 26);
@@ -79,6 +102,13 @@ void add_matmul_cases(Cases& cases) {
         cases.push_back({NSP_OP_matmul, name + "_accumulate", [=](Bench& b) { matmul(b, s, types, ta, tb, Mode::accumulate); }, types.in});
       }
     }
+  }
+  cases.push_back({NSP_OP_matmul, "matmul_in_pieces", matmul_in_pieces, NSP_F32});
+  // So many terms that a factor is packed in several ranges of k.
+  constexpr Shape kRanges{40, 49, 44100, 0};
+  for (const Types types : {Types{NSP_F32, NSP_F32}, {NSP_BF16, NSP_BF16}}) {
+    cases.push_back(
+        {NSP_OP_matmul, "matmul_long" + suffix(types.in), [=](Bench& b) { matmul(b, kRanges, types, false, true, Mode::bias); }, types.in});
   }
   for (const nsp_dtype type : kTypes) {
     for (const Shape& s : {Shape{5, 7, 0, 0}, {5, 7, 0, 3}, {0, 4, 0, 0}, {3, 0, 0, 0}, {1, 1, 0, 0}, {400, 200, 0, 1}}) {

@@ -55,7 +55,7 @@ TEST(KernelMemory, NoJobNeedsMoreThanItsPlanSays) {
     EXPECT_GE(memory.host_bytes(), planned);
     // Where attention needs most, the bound for matrix products is what is loose.
     if (s.context == 2048) {
-      EXPECT_LE(planned, 4 * measured);
+      EXPECT_LE(planned, 6 * measured);
     }
   }
 }
